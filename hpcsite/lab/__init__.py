@@ -1,0 +1,1 @@
+"""Machines on this computer: image, network, nspawn."""

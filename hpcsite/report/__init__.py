@@ -1,0 +1,1 @@
+"""A stored run turned into text, HTML, JUnit and JSON; pure functions."""

@@ -1,0 +1,1 @@
+"""The site model: an Ansible inventory folder read into a frozen `Site`."""

@@ -1,0 +1,173 @@
+"""The frozen model of a site.
+
+Every `site_*` key of an inventory has its field here, under the same name less the prefix. The
+role `site` declares the same keys and defaults for Ansible; a test holds the two equal. Units are
+in the names: `memory_mib` is MiB (2^20 bytes).
+"""
+
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hpcsite.errors import Location
+
+NAME = r"^[a-z][a-z0-9_-]*$"
+LOGIN_NAME = r"^[a-z_][a-z0-9_-]{0,31}$"
+
+Name = Annotated[str, Field(pattern=NAME, max_length=63)]
+LoginName = Annotated[str, Field(pattern=LOGIN_NAME)]
+# Below 1000 are the distributions' own accounts; 65534 and above are nobody and reserved.
+FixedId = Annotated[int, Field(ge=1000, lt=65534)]
+Scalar = str | int | float | bool
+
+
+class Frozen(BaseModel):
+    """Base of every model: immutable, and a key that it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class Group(Frozen):
+    """A Unix group that exists on every node with the same gid."""
+
+    name: LoginName
+    gid: FixedId
+    state: Literal["present", "absent"] = "present"
+
+
+class User(Frozen):
+    """A site user: the same uid on every node."""
+
+    name: LoginName
+    uid: FixedId
+    group: LoginName | None = Field(None, description="primary group; None: one of the same name")
+    groups: tuple[LoginName, ...] = Field((), description="further groups")
+    comment: str = ""
+    shell: str = "/bin/bash"
+    home: str | None = Field(None, description="None: /home/<name>")
+    ssh_keys: tuple[str, ...] = Field((), description="public keys, one line each")
+    state: Literal["present", "absent"] = "present"
+
+
+class Hardware(Frozen):
+    """What each node of a group has. A node that has less breaks its contract."""
+
+    sockets: int = Field(ge=1)
+    cores_per_socket: int = Field(ge=1)
+    threads_per_core: int = Field(1, ge=1)
+    memory_mib: int = Field(ge=256, description="physical memory; Slurm is told less by a margin")
+
+    @property
+    def cpus(self) -> int:
+        """Logical CPUs as Slurm counts them."""
+        return self.sockets * self.cores_per_socket * self.threads_per_core
+
+
+class Gpus(Frozen):
+    """The GPUs of each node of a group."""
+
+    count: int = Field(ge=1, le=64)
+    type: str | None = Field(None, pattern=r"^[a-z][a-z0-9_.-]*$", description="GRES type")
+    device: str = Field("/dev/nvidia", description="device file less its number, counted from 0")
+
+
+class NodeGroup(Frozen):
+    """Nodes that are alike. Its name is that of an Ansible group below `slurm_compute`."""
+
+    hardware: Hardware | None = Field(None, description="None: measured on each node")
+    gpus: Gpus | None = None
+    features: tuple[str, ...] = ()
+    weight: int = Field(1, ge=1)
+    memory_margin_percent: float = Field(
+        5.0, ge=0, lt=50, description="kept from RealMemory, so that a node never drains for a few MiB"
+    )
+    virtual: bool = Field(
+        False, description="schedule by the declaration even where the node has less; labs only"
+    )
+
+
+class Partition(Frozen):
+    """A Slurm partition over one or more node groups."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+    node_groups: tuple[str, ...] = Field(min_length=1)
+    default: bool = False
+    max_time: str = Field("UNLIMITED", description="Slurm time, e.g. 1-00:00:00")
+    default_time: str | None = None
+    state: Literal["UP", "DOWN", "DRAIN", "INACTIVE"] = "UP"
+    parameters: dict[str, Scalar] = Field({}, description="further keys of the partition's line")
+
+
+class Lab(Frozen):
+    """How `hpcsite lab` makes this inventory's machines. Absent for a real site."""
+
+    backend: Literal["nspawn"] = "nspawn"
+    release: Literal["bookworm", "trixie"] = "trixie"
+    network: IPv4Network
+    packages: tuple[str, ...] = Field((), description="packages baked into the image besides the base")
+
+
+class SiteKeys(Frozen):
+    """The `site_*` keys of an inventory, validated; field `x` is the key `site_x`."""
+
+    name: Name
+    domain: str | None = None
+    timezone: str = "Etc/UTC"
+    ntp_servers: tuple[str, ...] = Field((), description="empty: the distribution's own pool")
+    custom_groups: tuple[str, ...] = Field((), description="Ansible groups of the site's own")
+    verify_user: LoginName | None = Field(None, description="ordinary user who runs verification")
+    groups: tuple[Group, ...] = ()
+    users: tuple[User, ...] = ()
+    slurm_cluster_name: Name | None = Field(None, description="None: the site's name")
+    slurm_process_tracking: Literal["cgroup", "linuxproc", "auto"] = Field(
+        "cgroup", description="auto: cgroup v2 where every measured node can, else linuxproc"
+    )
+    slurm_parameters: dict[str, Scalar] = Field({}, description="further keys of slurm.conf")
+    node_groups: dict[str, NodeGroup] = {}
+    partitions: tuple[Partition, ...] = ()
+    lab: Lab | None = None
+
+
+class Host(Frozen):
+    """One machine of the inventory."""
+
+    name: str = Field(description="short name; the NodeName of a compute node")
+    groups: frozenset[str] = Field(description="every Ansible group that it belongs to")
+    address: str = Field(description="cluster address: site_address, else ansible_host")
+    vars: dict[str, Any] = Field(description="host variables as ansible-inventory prints them")
+    where: Location | None = None
+
+
+class Site(Frozen):
+    """A whole site, as its inventory describes it. Made by `hpcsite.site.load.load_site`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    path: Path = Field(description="the inventory folder, absolute")
+    keys: SiteKeys
+    hosts: dict[str, Host] = Field(description="by name, in inventory order")
+
+    @property
+    def name(self) -> str:
+        """The site's name."""
+        return self.keys.name
+
+    @property
+    def cluster_name(self) -> str:
+        """Slurm's ClusterName."""
+        return self.keys.slurm_cluster_name or self.keys.name
+
+    @property
+    def secrets_dir(self) -> Path:
+        """The site's own secrets; 0700, never in git."""
+        return self.path / "secrets"
+
+    def in_group(self, group: str) -> tuple[Host, ...]:
+        """Hosts of an Ansible group, in inventory order; empty for a group that has none."""
+        return tuple(host for host in self.hosts.values() if group in host.groups)
+
+    def node_group_of(self, host: Host) -> str | None:
+        """The node group of a host, or None; validation holds that there is at most one."""
+        return next((name for name in self.keys.node_groups if name in host.groups), None)

@@ -1,0 +1,1 @@
+"""Talking to Slurm: configuration, hardware evidence, jobs; pure parsers of its output."""

@@ -1,0 +1,1 @@
+"""Checks, suites, parsers of tools' output, statistics, the runner."""
