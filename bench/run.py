@@ -99,7 +99,7 @@ class Bench:
 
 @contextmanager
 def own_lab() -> Iterator[Bench]:
-    """Make a copy of the lab inventory with a name and a subnet of its own; remove its lab after."""
+    """Copy the lab inventory under a name and subnet of its own; remove its lab afterwards."""
     with tempfile.TemporaryDirectory(prefix="hpcsite-bench-") as folder:
         work = Path(folder)
         inventory = work / "bench"
