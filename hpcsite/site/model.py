@@ -81,7 +81,10 @@ class NodeGroup(Frozen):
     features: tuple[str, ...] = ()
     weight: int = Field(1, ge=1)
     memory_margin_percent: float = Field(
-        5.0, ge=0, lt=50, description="kept from RealMemory, so that a node never drains for a few MiB"
+        5.0,
+        ge=0,
+        lt=50,
+        description="kept from RealMemory, so that a node never drains for a few MiB",
     )
     virtual: bool = Field(
         False, description="schedule by the declaration even where the node has less; labs only"
@@ -106,7 +109,9 @@ class Lab(Frozen):
     backend: Literal["nspawn"] = "nspawn"
     release: Literal["bookworm", "trixie"] = "trixie"
     network: IPv4Network
-    packages: tuple[str, ...] = Field((), description="packages baked into the image besides the base")
+    packages: tuple[str, ...] = Field(
+        (), description="packages baked into the image besides the base"
+    )
 
 
 class SiteKeys(Frozen):
