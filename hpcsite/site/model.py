@@ -129,7 +129,9 @@ class SiteKeys(Frozen):
     slurm_process_tracking: Literal["cgroup", "linuxproc", "auto"] = Field(
         "cgroup", description="auto: cgroup v2 where every measured node can, else linuxproc"
     )
-    slurm_parameters: dict[str, Scalar] = Field({}, description="further keys of slurm.conf")
+    slurm_parameters: dict[str, Scalar | None] = Field(
+        {}, description="further keys of slurm.conf; null takes a default of hpcsite's away"
+    )
     node_groups: dict[str, NodeGroup] = {}
     partitions: tuple[Partition, ...] = ()
     lab: Lab | None = None
