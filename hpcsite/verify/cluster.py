@@ -1,0 +1,109 @@
+"""The cluster as a run finds it: Slurm's nodes beside what the site declares of them."""
+
+from dataclasses import dataclass, field
+
+from hpcsite.site.model import NodeGroup, Site
+from hpcsite.slurm.node_records import SlurmNode
+from hpcsite.verify.findings import NotMeasuredError
+from hpcsite.verify.nodesets import fold
+
+
+@dataclass(frozen=True)
+class Target:
+    """A compute node of the site that can be used, and the partition to reach it by."""
+
+    name: str
+    partition: str
+    group: str
+    gpus: int
+    cpus: int
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Compute nodes of a site in inventory order; `targets` are those that take jobs."""
+
+    site: Site
+    nodes: dict[str, SlurmNode]
+    up_partitions: tuple[str, ...]
+    config: dict[str, str]
+    partition: str | None = field(default=None)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Names of all compute nodes that the inventory has."""
+        return tuple(host.name for host in self.site.in_group("slurm_compute"))
+
+    def group_of(self, node: str) -> tuple[str, NodeGroup]:
+        """Node group of a compute node; an empty one for a node without."""
+        name = self.site.node_group_of(self.site.hosts[node])
+        return (name, self.site.keys.node_groups[name]) if name else ("", NodeGroup())
+
+    def unusable(self, node: str) -> str:
+        """Why a node takes no job, for a person; empty if it does."""
+        known = self.nodes.get(node)
+        if known is None:
+            return f"{node} is not known to Slurm"
+        if not known.usable:
+            return f"{node} is {known.condition}"
+        if not self._partition_of(known):
+            wanted = f"partition {self.partition}" if self.partition else "any partition that is up"
+            return f"{node} is not in {wanted}"
+        return ""
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """Why nodes are left out, one reason a node."""
+        return tuple(reason for node in self.declared if (reason := self.unusable(node)))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Nodes that take jobs."""
+        return tuple(self._target(node) for node in self.declared if not self.unusable(node))
+
+    @property
+    def gpu_declared(self) -> tuple[str, ...]:
+        """Names of the nodes whose group declares GPUs."""
+        return tuple(node for node in self.declared if self.group_of(node)[1].gpus)
+
+    @property
+    def gpu_targets(self) -> tuple[Target, ...]:
+        """Nodes that take jobs and have GPUs."""
+        return tuple(target for target in self.targets if target.gpus)
+
+    def together(self, least: int) -> tuple[Target, ...]:
+        """The largest set of usable nodes that one job can span: those of one partition.
+
+        Raises `NotMeasuredError` if it is smaller than `least`.
+        """
+        by_partition: dict[str, list[Target]] = {}
+        for target in self.targets:
+            by_partition.setdefault(target.partition, []).append(target)
+        largest = max(by_partition.values(), key=len, default=[])
+        if len(largest) < least:
+            why = "; ".join(self.blocked) or "no partition holds as many"
+            raise NotMeasuredError(f"needs {least} nodes, {len(largest)} can be used: {why}")
+        return tuple(largest)
+
+    def _target(self, node: str) -> Target:
+        known = self.nodes[node]
+        name, group = self.group_of(node)
+        gpus = group.gpus.count if group.gpus else 0
+        return Target(node, self._partition_of(known), name, gpus, known.cpus)
+
+    def _partition_of(self, node: SlurmNode) -> str:
+        up = [name for name in node.partitions if name in self.up_partitions]
+        if self.partition:
+            return self.partition if self.partition in up else ""
+        default = next((p.name for p in self.site.keys.partitions if p.default), None)
+        return default if default in up else next(iter(up), "")
+
+
+def names(targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Names of targets."""
+    return tuple(target.name for target in targets)
+
+
+def folded(targets: tuple[Target, ...]) -> str:
+    """Targets as a node set."""
+    return fold(target.name for target in targets)

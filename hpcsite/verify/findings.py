@@ -1,0 +1,49 @@
+"""What a check says at its end, and how it says that it could not tell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hpcsite.verify.results import Measurement, Property, Status
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check's verdict, before it becomes a stored `Result`."""
+
+    status: Status
+    reason: str = ""
+    nodes: tuple[str, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    properties: tuple[Property, ...] = ()
+
+
+class NotMeasuredError(Exception):
+    """The check could not tell: an ERROR, with the reason for a person."""
+
+
+class BusyError(NotMeasuredError):
+    """The check did not get its nodes in time: others use them."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"could not run: nodes busy: {what}")
+
+
+@dataclass
+class Tally:
+    """Collects what is wrong and what is unknown; any wrong is a FAIL, else any unknown an ERROR."""
+
+    wrong: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def finding(
+        self,
+        nodes: Iterable[str] = (),
+        *,
+        reason: str = "",
+        measurements: Iterable[Measurement] = (),
+        properties: Iterable[Property] = (),
+    ) -> Finding:
+        """The verdict; `reason` is said where all is well."""
+        status = Status.FAIL if self.wrong else Status.ERROR if self.unknown else Status.PASS
+        said = "; ".join(self.wrong + self.unknown) or reason
+        return Finding(status, said, tuple(nodes), tuple(measurements), tuple(properties))
