@@ -24,7 +24,7 @@ class Inventory:
     parents: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def groups_of(self, host: str) -> frozenset[str]:
-        """Groups that a host belongs to, directly or through a child; without `all`."""
+        """List the groups that a host belongs to, directly or through a child; without `all`."""
         return frozenset(name for name, members in self.groups.items() if host in members)
 
 
@@ -107,7 +107,7 @@ def _parents(group: str, children: dict[str, frozenset[str]]) -> frozenset[str]:
 
 
 def _ansible_problem(path: Path, stderr: str) -> Problem:
-    """The part of Ansible's complaint that says what is wrong."""
+    """Pick the part of Ansible's complaint that says what is wrong."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("[ERROR]", "ERROR!"))] or lines[-1:]
     message = re.sub(r"^(\[ERROR\]:?|ERROR!)\s*", "", errors[0]) if errors else "no reason given"

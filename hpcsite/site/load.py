@@ -1,42 +1,119 @@
 """An inventory folder → `Site`. Every command begins here."""
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from hpcsite.errors import InvalidSiteError, Location, Problem
-from hpcsite.site.inventory import Inventory, read_inventory
+from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft
+from hpcsite.site.explain import check_keys
+from hpcsite.site.folder import Kind, SourceFile, scan_folder
+from hpcsite.site.ini import add_ini
+from hpcsite.site.inventory import read_inventory
 from hpcsite.site.model import Host, Site, SiteKeys
+from hpcsite.site.rules import RULES
+from hpcsite.site.sources import Sources
+from hpcsite.site.variables import check_variables
+from hpcsite.site.yamlfile import read_yaml
+
+_SECRET_WORDS = ("password", "pass", "secret", "token")
 
 
 def load_site(path: Path) -> Site:
     """Read and check an inventory folder.
 
-    Raises `InvalidSiteError` with every mistake found, `CouldNotRunError` when
-    `ansible-inventory` cannot be used.
+    Raises `InvalidSiteError` with every mistake found, sorted by where it stands;
+    `CouldNotRunError` when `ansible-inventory` cannot be used. Mistakes in how files are written
+    come first: while there are any, Ansible cannot say what the others mean.
     """
-    if not path.is_dir():
-        raise InvalidSiteError([Problem("this is not an inventory folder", Location(path))])
-    inventory = read_inventory(path)
-    first = next(iter(inventory.hosts.values()), {})
-    raw = {k.removeprefix("site_"): v for k, v in first.items() if k.startswith("site_")}
-    raw.pop("address", None)
-    try:
-        keys = SiteKeys.model_validate(raw)
-    except ValidationError as error:
+    sources = read_sources(path)
+    _raise_if(sources.problems)
+    draft = Draft(path, read_inventory(path), sources, SiteKeys(name="unnamed"))
+    if not draft.inventory.hosts:
+        raise InvalidSiteError([_no_hosts(path)])
+    problems = [*check_variables(draft)]
+    for check in (check_keys, *RULES):
+        # What is wrong in itself needs no second complaint about its meaning.
+        settled = {problem.key for problem in problems if problem.key.startswith(PREFIX)}
+        problems += [problem for problem in check(draft) if problem.key not in settled]
+    _raise_if(problems)
+    return Site(path=path.resolve(), keys=draft.keys, hosts=_hosts(draft))
+
+
+def read_sources(path: Path) -> Sources:
+    """Map every name in the folder to its line; what cannot be read is in its problems."""
+    folder = scan_folder(path)
+    sources = Sources(problems=folder.problems)
+    for file in folder.files:
+        _add(sources, file)
+    if sources.encrypted and "ANSIBLE_VAULT_PASSWORD_FILE" not in os.environ:
+        sources.problems.extend(
+            Problem(
+                "this file is encrypted, and there is no vault password",
+                Location(encrypted),
+                "set ANSIBLE_VAULT_PASSWORD_FILE to the file that holds it",
+            )
+            for encrypted in sources.encrypted
+        )
+    return sources
+
+
+def _add(sources: Sources, file: SourceFile) -> None:
+    inventory = file.kind is Kind.INVENTORY
+    if inventory and file.path.suffix not in (".yml", ".yaml", ".json"):
+        if not os.access(file.path, os.X_OK):
+            add_ini(sources, file)
+        return
+    content = read_yaml(file.path)
+    sources.problems.extend(content.problems)
+    if content.encrypted:
+        sources.encrypted.append(file.path)
+    elif not content.problems and inventory:
+        sources.add_inventory(file.path, content.root)
+    elif not content.problems:
+        sources.add_vars(file, content.root)
+
+
+def _no_hosts(path: Path) -> Problem:
+    return Problem(
+        "the inventory has no hosts", Location(path), "docs/inventory.md has an example hosts.yml"
+    )
+
+
+def _raise_if(problems: Iterable[Problem]) -> None:
+    """Raise all problems at once, each one once, in the order of files and lines."""
+    distinct = dict.fromkeys(problems)
+    if distinct:
         raise InvalidSiteError(
-            [Problem(f"{e['loc']}: {e['msg']}", Location(path)) for e in error.errors()]
-        ) from error
-    return Site(path=path.resolve(), keys=keys, hosts=_hosts(inventory))
+            sorted(distinct, key=lambda p: (p.where or Location(Path()), p.message))
+        )
 
 
-def _hosts(inventory: Inventory) -> dict[str, Host]:
+def _hosts(draft: Draft) -> dict[str, Host]:
     return {
         name: Host(
             name=name,
-            groups=inventory.groups_of(name),
-            address=str(values.get("site_address") or values.get("ansible_host") or ""),
-            vars=values,
+            groups=draft.inventory.groups_of(name),
+            address=str(variables.get("site_address") or variables.get("ansible_host")),
+            vars=_host_variables(variables, draft),
+            where=draft.sources.where_host(name),
         )
-        for name, values in inventory.hosts.items()
+        for name, variables in draft.inventory.hosts.items()
+    }
+
+
+def _host_variables(variables: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    """Leave out the site's keys, passwords, and whatever came out of an encrypted file.
+
+    The last has no definition in the map of sources.
+    """
+    encrypted = bool(draft.sources.encrypted)
+    defined = {definition.name for definition in draft.sources.definitions}
+    return {
+        name: value
+        for name, value in variables.items()
+        if (name in HOST_KEYS or not name.startswith(PREFIX))
+        and not name.endswith(_SECRET_WORDS)
+        and (name in defined or not encrypted)
     }

@@ -15,12 +15,34 @@ from hpcsite.errors import Location
 
 NAME = r"^[a-z][a-z0-9_-]*$"
 LOGIN_NAME = r"^[a-z_][a-z0-9_-]{0,31}$"
+PARTITION_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+GRES_TYPE = r"^[a-z][a-z0-9_.-]*$"
+DEVICE = r"^/dev/[A-Za-z0-9_/.-]*[A-Za-z_/.-]$"
+ABSOLUTE = r"^/[^\s:]*$"
+COMMENT = r"^[^:\n]*$"
+FEATURE = r"^[A-Za-z0-9_.-]+$"
+PARAMETER = r"^[A-Za-z][A-Za-z0-9]*$"
+
+# What each pattern asks for, in words.
+PATTERNS = {
+    NAME: "lower-case letters, digits, - and _, beginning with a letter",
+    LOGIN_NAME: "at most 32 lower-case letters, digits, - and _, beginning with a letter or _",
+    PARTITION_NAME: "letters, digits, - and _, beginning with a letter",
+    GRES_TYPE: "lower-case letters, digits, _, . and -, beginning with a letter",
+    DEVICE: "a path below /dev, less the device's number",
+    ABSOLUTE: "an absolute path without spaces",
+    COMMENT: "one line without colons",
+    FEATURE: "letters, digits, _, . and -, without spaces",
+    PARAMETER: "a key of slurm.conf: letters and digits",
+}
 
 Name = Annotated[str, Field(pattern=NAME, max_length=63)]
 LoginName = Annotated[str, Field(pattern=LOGIN_NAME)]
-# Below 1000 are the distributions' own accounts; 65534 and above are nobody and reserved.
-FixedId = Annotated[int, Field(ge=1000, lt=65534)]
+# Below 1000 are the distributions' own accounts. What is reserved above is a rule of its own
+# (hpcsite.site.rules.accounts).
+FixedId = Annotated[int, Field(ge=1000, le=2**31 - 1)]
 Scalar = str | int | float | bool
+ParameterName = Annotated[str, Field(pattern=PARAMETER)]
 
 
 class Frozen(BaseModel):
@@ -44,9 +66,9 @@ class User(Frozen):
     uid: FixedId
     group: LoginName | None = Field(None, description="primary group; None: one of the same name")
     groups: tuple[LoginName, ...] = Field((), description="further groups")
-    comment: str = ""
-    shell: str = "/bin/bash"
-    home: str | None = Field(None, description="None: /home/<name>")
+    comment: str = Field("", pattern=COMMENT, description="GECOS field, e.g. the real name")
+    shell: str = Field("/bin/bash", pattern=ABSOLUTE)
+    home: str | None = Field(None, pattern=ABSOLUTE, description="None: /home/<name>")
     ssh_keys: tuple[str, ...] = Field((), description="public keys, one line each")
     state: Literal["present", "absent"] = "present"
 
@@ -69,8 +91,10 @@ class Gpus(Frozen):
     """The GPUs of each node of a group."""
 
     count: int = Field(ge=1, le=64)
-    type: str | None = Field(None, pattern=r"^[a-z][a-z0-9_.-]*$", description="GRES type")
-    device: str = Field("/dev/nvidia", description="device file less its number, counted from 0")
+    type: str | None = Field(None, pattern=GRES_TYPE, description="GRES type")
+    device: str = Field(
+        "/dev/nvidia", pattern=DEVICE, description="device file less its number, counted from 0"
+    )
 
 
 class NodeGroup(Frozen):
@@ -78,8 +102,10 @@ class NodeGroup(Frozen):
 
     hardware: Hardware | None = Field(None, description="None: measured on each node")
     gpus: Gpus | None = None
-    features: tuple[str, ...] = ()
-    weight: int = Field(1, ge=1)
+    features: tuple[Annotated[str, Field(pattern=FEATURE)], ...] = Field(
+        (), description="what jobs may ask for with --constraint"
+    )
+    weight: int = Field(1, ge=1, description="nodes of the lowest weight are used first")
     memory_margin_percent: float = Field(
         5.0,
         ge=0,
@@ -87,20 +113,23 @@ class NodeGroup(Frozen):
         description="kept from RealMemory, so that a node never drains for a few MiB",
     )
     virtual: bool = Field(
-        False, description="schedule by the declaration even where the node has less; labs only"
+        default=False,
+        description="schedule by the declaration even where the node has less; labs only",
     )
 
 
 class Partition(Frozen):
     """A Slurm partition over one or more node groups."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+    name: Annotated[str, Field(pattern=PARTITION_NAME)]
     node_groups: tuple[str, ...] = Field(min_length=1)
     default: bool = False
     max_time: str = Field("UNLIMITED", description="Slurm time, e.g. 1-00:00:00")
     default_time: str | None = None
     state: Literal["UP", "DOWN", "DRAIN", "INACTIVE"] = "UP"
-    parameters: dict[str, Scalar] = Field({}, description="further keys of the partition's line")
+    parameters: dict[ParameterName, Scalar] = Field(
+        {}, description="further keys of the partition's line"
+    )
 
 
 class Lab(Frozen):
@@ -129,7 +158,7 @@ class SiteKeys(Frozen):
     slurm_process_tracking: Literal["cgroup", "linuxproc", "auto"] = Field(
         "cgroup", description="auto: cgroup v2 where every measured node can, else linuxproc"
     )
-    slurm_parameters: dict[str, Scalar | None] = Field(
+    slurm_parameters: dict[ParameterName, Scalar | None] = Field(
         {}, description="further keys of slurm.conf; null takes a default of hpcsite's away"
     )
     node_groups: dict[str, NodeGroup] = {}
@@ -176,5 +205,5 @@ class Site(Frozen):
         return tuple(host for host in self.hosts.values() if group in host.groups)
 
     def node_group_of(self, host: Host) -> str | None:
-        """The node group of a host, or None; validation holds that there is at most one."""
+        """Find the node group of a host, or None; validation holds that there is at most one."""
         return next((name for name in self.keys.node_groups if name in host.groups), None)

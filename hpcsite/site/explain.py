@@ -1,0 +1,201 @@
+"""The site's keys held against the model; pydantic's errors said in words."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from hpcsite.errors import Problem
+from hpcsite.site.draft import PREFIX, Draft, key_text
+from hpcsite.site.model import PATTERNS, SiteKeys
+from hpcsite.site.names import did_you_mean
+from hpcsite.site.sources import KeyPath
+
+FIELDS = frozenset(SiteKeys.model_fields)
+_TYPES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping (`name: value` lines)",
+    "model_type": "a mapping (`name: value` lines)",
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_KEY = "[key]"
+_APPENDED = ("str", "int", "float", "bool", _KEY)
+
+
+def check_keys(draft: Draft) -> list[Problem]:
+    """Validate the site's keys; fills `draft.keys` and `draft.kept` with what is valid."""
+    raw = {
+        name.removeprefix(PREFIX): value
+        for name, value in draft.raw.items()
+        if name.removeprefix(PREFIX) in FIELDS
+    }
+    errors = _errors(raw)
+    problems: dict[KeyPath, Problem] = {}
+    for error in errors:
+        path, problem = _explain(error, raw, draft)
+        problems.setdefault(path, problem)
+    draft.keys, draft.kept = _valid_part(raw, errors)
+    return list(problems.values())
+
+
+def _errors(raw: dict[str, Any]) -> list[ErrorDetails]:
+    """Validate strictly, so that Ansible's templates see the types that Python sees."""
+    try:
+        SiteKeys.model_validate_json(json.dumps(raw), strict=True)
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return []
+
+
+def _valid_part(
+    raw: dict[str, Any], errors: list[ErrorDetails]
+) -> tuple[SiteKeys, dict[str, list[int]]]:
+    """Drop every entry that has an error; of other values, the whole key."""
+    valid = {"name": "unnamed"} | raw
+    bad_entries: dict[str, set[str | int]] = {}
+    for error in errors:
+        name, *rest = error["loc"]
+        if rest and isinstance(raw.get(str(name)), list | dict):
+            bad_entries.setdefault(str(name), set()).add(rest[0])
+        else:
+            valid.pop(str(name), None)
+    kept = {}
+    for name, bad in bad_entries.items():
+        value = valid.pop(name, None)
+        if isinstance(value, list):
+            kept[name] = [number for number in range(len(value)) if number not in bad]
+            valid[name] = [value[number] for number in kept[name]]
+        elif isinstance(value, dict) and name != "lab":
+            valid[name] = {key: entry for key, entry in value.items() if key not in bad}
+    valid.setdefault("name", "unnamed")
+    return SiteKeys.model_validate_json(json.dumps(valid), strict=True), kept
+
+
+def _explain(error: ErrorDetails, raw: dict[str, Any], draft: Draft) -> tuple[KeyPath, Problem]:
+    kind = error["type"]
+    loc = tuple(error["loc"])
+    path: KeyPath = (f"{PREFIX}{loc[0]}", *_existing(loc, raw, kind)[1:])
+    if kind == "missing":
+        return path, _missing(path, draft)
+    if kind == "extra_forbidden":
+        return path, _extra(path, loc, draft)
+    is_union = path[1:] != loc[1:] and loc[-1] != _KEY
+    expected = "text, a number, true or false" if is_union else _expected(error)
+    value = error["input"]
+    message = f"{key_text(path)} is {_shown(value)}; it must be {expected}"
+    return path, draft.problem(message, path, _hint(error, path, draft))
+
+
+def _existing(loc: KeyPath, raw: object, kind: str) -> KeyPath:
+    """Take off what pydantic appends for the members of a union and for a mapping's key."""
+    if kind != "missing" and loc[-1] in _APPENDED and not _has(raw, loc):
+        return loc[:-1]
+    return loc
+
+
+def _has(value: object, loc: KeyPath) -> bool:
+    for step in loc:
+        listed = isinstance(value, list) and isinstance(step, int) and step < len(value)
+        if not listed and not (isinstance(value, dict) and step in value):
+            return False
+        value = value[step]  # type: ignore[index]
+    return True
+
+
+def _missing(path: KeyPath, draft: Draft) -> Problem:
+    *parent, name = path
+    if not parent:
+        message, hint = f"{name} is not set", f"set it in group_vars/all, e.g. `{name}: mysite`"
+        return draft.problem(message, path, hint)
+    message = f"{key_text(tuple(parent))} has no {name}"
+    return draft.problem(message, path, f"add `{name}:` to it; docs/inventory.md says what it is")
+
+
+def _extra(path: KeyPath, loc: KeyPath, draft: Draft) -> Problem:
+    known = list(_model_at(loc[:-1]))
+    return draft.problem(
+        f"unknown key {loc[-1]} in {key_text(path[:-1])}",
+        path,
+        did_you_mean(str(loc[-1]), known, f"known here: {', '.join(known)}"),
+    )
+
+
+def _model_at(loc: KeyPath) -> dict[str, Any]:
+    """Find the fields of the model at a place, by following the annotations."""
+    annotation: Any = SiteKeys
+    for step in loc:
+        model = next(_models_in(annotation), None)
+        if model and step in model.model_fields:
+            annotation = model.model_fields[str(step)].annotation
+    model = next(_models_in(annotation), None)
+    return dict(model.model_fields) if model else {}
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _expected(error: ErrorDetails) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind in _LIMITS:
+        name, words = _LIMITS[kind]
+        return f"{words} {context[name]}"
+    if kind == "string_pattern_mismatch":
+        return PATTERNS[context["pattern"]]
+    if kind == "literal_error":
+        return f"one of {context['expected']}".replace("'", "")
+    if kind == "too_short":
+        return f"a list of at least {context['min_length']}"
+    if kind == "string_too_long":
+        return f"at most {context['max_length']} characters long"
+    if context.get("error"):
+        return f"valid: {context['error']}"
+    return f"valid: {error['msg']}"
+
+
+def _shown(value: object) -> str:
+    """Show a value as it would stand in YAML, shortened."""
+    if value is None:
+        return "empty"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a mapping"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _hint(error: ErrorDetails, path: KeyPath, draft: Draft) -> str:
+    kind, value = error["type"], error["input"]
+    if value is None:
+        return "give it a value, or remove the line"
+    if kind == "string_type" and not isinstance(value, list | dict):
+        return _quote_hint(path, draft)
+    if kind in ("int_type", "float_type", "bool_type") and isinstance(value, str):
+        return "remove the quotes, or write it as YAML writes it, e.g. 8 or true"
+    if kind == "literal_error":
+        choices = str(error.get("ctx", {}).get("expected", "")).replace("'", "")
+        known = choices.replace(" or ", ", ").split(", ")
+        return did_you_mean(str(value), known, "choose one of them")
+    return "docs/inventory.md lists every key"
+
+
+def _quote_hint(path: KeyPath, draft: Draft) -> str:
+    definition = draft.definition(str(path[0]))
+    written = definition.scalar(path[1:]) if definition else None
+    quoted = f'"{written}"' if written else "quotes"
+    return f"YAML reads it as something else than text: write {quoted}"

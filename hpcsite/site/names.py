@@ -1,0 +1,25 @@
+"""The nearest known name to a mistyped one, and sets of node names as Slurm writes them."""
+
+import difflib
+from collections.abc import Iterable
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+_CUTOFF = 0.6
+
+
+def fold(names: Iterable[str]) -> str:
+    """Fold node names: gpu01, gpu02 → `gpu[01-02]`; empty for none."""
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
+    """Find the known name that `name` was probably meant to be."""
+    found = difflib.get_close_matches(name, sorted(set(known)), n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Write a hint: the nearest name, or else what `otherwise` says."""
+    found = nearest(name, known)
+    return f"did you mean {found}?" if found else otherwise

@@ -1,0 +1,18 @@
+"""Rules across hosts and keys; each takes a `Draft` and yields the problems that it finds."""
+
+from collections.abc import Callable, Iterator
+
+from hpcsite.errors import Problem
+from hpcsite.site.draft import Draft
+from hpcsite.site.rules import accounts, general, groups, hosts, lab, slurm
+
+Rule = Callable[[Draft], Iterator[Problem]]
+
+RULES: tuple[Rule, ...] = (
+    *general.RULES,
+    *groups.RULES,
+    *hosts.RULES,
+    *slurm.RULES,
+    *accounts.RULES,
+    *lab.RULES,
+)

@@ -1,0 +1,168 @@
+"""Groups: known, not empty, complete, and each host in those that it needs."""
+
+from collections.abc import Iterator
+
+from hpcsite.errors import Location, Problem
+from hpcsite.site.draft import Draft
+from hpcsite.site.groups import FEATURES, IMPLICIT, RESERVED
+from hpcsite.site.names import did_you_mean, fold, nearest
+
+
+def _node_groups(draft: Draft) -> list[str]:
+    return draft.names("node_groups") or []
+
+
+def _known(draft: Draft) -> set[str]:
+    return {*FEATURES, *IMPLICIT, *_node_groups(draft), *draft.keys.custom_groups}
+
+
+def groups_are_known(draft: Draft) -> Iterator[Problem]:
+    """Every group is a feature, a node group or one of the site's own."""
+    known = _known(draft)
+    declared = {mention.name for mention in draft.sources.groups if mention.declares}
+    for name in sorted(declared | set(draft.inventory.groups)):
+        if name in known:
+            continue
+        if name in RESERVED:
+            yield draft.group_problem(
+                f"the group {name} is kept for {RESERVED[name]}, "
+                "which this version of hpcsite does not set up",
+                name,
+                "take the group out of the inventory, or give it another name",
+            )
+            continue
+        yield draft.group_problem(
+            f"unknown group {name}",
+            name,
+            did_you_mean(name, known, "")
+            or "describe it in site_node_groups if its hosts are alike as compute nodes, or list "
+            "it in site_custom_groups if it is of your own use",
+        )
+
+
+def variables_have_owners(draft: Draft) -> Iterator[Problem]:
+    """Check that a file of group_vars or host_vars belongs to a group or host that exists."""
+    groups = _known(draft) | set(draft.inventory.groups)
+    hosts = set(draft.inventory.hosts)
+    for mentions, known, what in (
+        (draft.sources.groups, groups, "group"),
+        (draft.sources.hosts, hosts, "host"),
+    ):
+        for mention in mentions:
+            if not mention.declares and mention.name not in known:
+                yield Problem(
+                    f"variables of the {what} {mention.name}, which is not in the inventory",
+                    mention.where,
+                    did_you_mean(mention.name, known, f"remove the file, or add the {what}"),
+                    mention.name,
+                )
+
+
+def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
+    """Check that a group that stands in the inventory has hosts, and so has a node group."""
+    declared = {m.name for m in draft.sources.groups if m.declares} - set(IMPLICIT)
+    for name in sorted(declared & _known(draft)):
+        if not draft.inventory.groups.get(name):
+            yield draft.group_problem(
+                f"the group {name} has no hosts", name, "put hosts into it, or remove it"
+            )
+    for name in _node_groups(draft):
+        if name not in declared and name not in draft.inventory.groups:
+            hint = nearest(name, set(draft.inventory.groups) - set(FEATURES))
+            yield draft.problem(
+                f"the node group {name} is no group of the inventory",
+                ("site_node_groups", name),
+                f"did you mean {hint}?"
+                if hint
+                else f"add the group {name} with its hosts below slurm_compute",
+            )
+
+
+def hosts_have_groups(draft: Draft) -> Iterator[Problem]:
+    """Every host is in some group, else nothing would be done with it."""
+    for host in draft.inventory.hosts:
+        if not draft.inventory.groups_of(host):
+            yield draft.host_problem(
+                f"the host {host} is in no group",
+                host,
+                f"put it into one of {', '.join(FEATURES)}, or into a node group",
+            )
+
+
+def features_are_complete(draft: Draft) -> Iterator[Problem]:
+    """There is a controller; each feature's own needs are there; no service is doubled."""
+    groups = draft.inventory.groups
+    if not groups.get("slurm_controller"):
+        yield Problem(
+            "the site has no Slurm controller",
+            Location(draft.path),
+            "put one host into the group slurm_controller",
+            "slurm_controller",
+        )
+    for feature in FEATURES.values():
+        hosts = groups.get(feature.name, frozenset())
+        if feature.hosts and len(hosts) > feature.hosts:
+            yield draft.group_problem(
+                f"{feature.name} has {len(hosts)} hosts ({fold(hosts)}); it can have one",
+                feature.name,
+                "keep one host in it; a standby is not supported yet",
+            )
+        for need in feature.needs if hosts else ():
+            if not groups.get(need) and need != "slurm_controller":
+                yield draft.group_problem(
+                    f"{feature.name} needs {need}, which has no hosts",
+                    feature.name,
+                    f"put a host into {need}, e.g. the same one; jobs are accounted from the start",
+                )
+
+
+def compute_nodes_have_one_node_group(draft: Draft) -> Iterator[Problem]:
+    """Each compute node is in exactly one node group, and node groups hold compute nodes only."""
+    names = draft.names("node_groups")
+    if names is None:
+        return
+    compute = draft.inventory.groups.get("slurm_compute", frozenset())
+    for host in draft.inventory.hosts:
+        mine = sorted(draft.inventory.groups_of(host).intersection(names))
+        if len(mine) > 1:
+            yield draft.host_problem(
+                f"the host {host} is in {len(mine)} node groups: {', '.join(mine)}",
+                host,
+                "keep it in one; to reach it by several names, use partitions or features",
+            )
+        if mine and host not in compute:
+            yield draft.group_problem(
+                f"the node group {mine[0]} is not below slurm_compute",
+                mine[0],
+                f"move {mine[0]}: to the children: of slurm_compute",
+            )
+        if not mine and host in compute:
+            yield draft.host_problem(
+                f"the compute node {host} is in no node group",
+                host,
+                f"put it into one of {', '.join(names)}"
+                if names
+                else "describe a node group in site_node_groups, and put the host into it",
+            )
+
+
+def login_is_not_compute(draft: Draft) -> Iterator[Problem]:
+    """Check that no host runs sackd and slurmd: each keeps its own copy of the configuration."""
+    login = draft.inventory.groups.get("slurm_login", frozenset())
+    for host in sorted(login & draft.inventory.groups.get("slurm_compute", frozenset())):
+        yield draft.host_problem(
+            f"the host {host} is both a login node and a compute node",
+            host,
+            "take it out of slurm_login: a compute node has Slurm's commands anyway",
+        )
+
+
+RULES = (
+    groups_are_known,
+    variables_have_owners,
+    groups_are_not_empty,
+    hosts_have_groups,
+    features_are_complete,
+    compute_nodes_have_one_node_group,
+    login_is_not_compute,
+)

@@ -1,0 +1,149 @@
+"""Hosts: names that Slurm and DNS take, and one address each."""
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from hpcsite.errors import Problem
+from hpcsite.site.draft import Draft
+
+_LABEL = re.compile(r"(?!\d+$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+# Slurm takes these for something else than a node.
+_RESERVED = frozenset({"all", "default", "localhost", "none"})
+# RFC 5737 and RFC 3849: for examples, never routed.
+_DOCUMENTATION = tuple(
+    ip_network(text)
+    for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+)
+_Address = IPv4Address | IPv6Address
+
+
+def names_are_valid(draft: Draft) -> Iterator[Problem]:
+    """Check that each host has a short host name: it is the NodeName and stands in /etc/hosts."""
+    groups = set(draft.inventory.groups)
+    for host in draft.inventory.hosts:
+        if host.lower() in _RESERVED:
+            yield draft.host_problem(
+                f"{host} cannot be a host's name: Slurm gives it a meaning of its own",
+                host,
+                "use the machine's short host name, e.g. gpu01",
+            )
+        elif not _LABEL.fullmatch(host):
+            yield draft.host_problem(f"{host} is no valid NodeName", host, _name_hint(host))
+        elif host in groups:
+            yield draft.host_problem(
+                f"{host} is the name of a host and of a group",
+                host,
+                "rename one of them: Ansible could not tell them apart",
+            )
+
+
+def _name_hint(host: str) -> str:
+    if "[" in host:
+        return f"Ansible writes a range with a colon, e.g. {host.replace('-', ':')}"
+    if "." in host:
+        return f"use the short name {host.partition('.')[0]}; the domain goes to site_domain"
+    if host.isdigit():
+        return f"begin it with a letter, e.g. node{host}"
+    return "at most 63 letters, digits and hyphens, no hyphen at either end"
+
+
+def names_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """No two names differ by case only: host names are the same in any case."""
+    seen: dict[str, str] = {}
+    for host in draft.inventory.hosts:
+        first = seen.setdefault(host.lower(), host)
+        if first != host:
+            yield draft.host_problem(
+                f"the names {first} and {host} differ by case only",
+                host,
+                "host names are the same in upper and lower case: rename one",
+            )
+
+
+def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
+    """Every host has an address of its own, which the others can reach."""
+    seen: dict[_Address, str] = {}
+    alone = len(draft.inventory.hosts) == 1
+    for host, variables in draft.inventory.hosts.items():
+        variable, value = _address_variable(variables)
+        if value is None:
+            yield draft.host_problem(
+                f"the host {host} has no address",
+                host,
+                "give it `ansible_host: 10.0.0.21`, or `site_address` if ssh uses another one",
+            )
+            continue
+        address = _parsed(value)
+        if address is None:
+            yield draft.problem(
+                f"the address of {host}, {value}, is no IP address",
+                (variable,),
+                "write an address such as 10.0.0.21; if ansible_host must be a name, "
+                "set site_address beside it",
+                host,
+            )
+        elif problem := _unusable(address, alone=alone):
+            yield draft.problem(
+                f"the address of {host}, {address}, is {problem}",
+                (variable,),
+                "write the address by which the other hosts reach it",
+                host,
+            )
+        elif (first := seen.setdefault(address, host)) != host:
+            yield draft.problem(
+                f"{host} has the same address as {first}: {address}",
+                (variable,),
+                "give each host its own address",
+                host,
+            )
+
+
+def ssh_destinations_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """Two hosts with addresses of their own are not reached by the same ssh destination."""
+    seen: dict[tuple[Any, Any], str] = {}
+    for host, variables in draft.inventory.hosts.items():
+        if "site_address" not in variables or not variables.get("ansible_host"):
+            continue
+        key = (str(variables["ansible_host"]), str(variables.get("ansible_port", 22)))
+        first = seen.setdefault(key, host)
+        if first != host:
+            yield draft.problem(
+                f"{host} and {first} are reached at the same place: {key[0]} port {key[1]}",
+                ("ansible_host",),
+                "give each host its own ansible_host or ansible_port",
+                host,
+            )
+
+
+def _address_variable(variables: dict[str, Any]) -> tuple[str, Any]:
+    """Name and value of what gives the address; None if nothing does."""
+    if variables.get("site_address") is not None:
+        return "site_address", variables["site_address"]
+    return "ansible_host", variables.get("ansible_host")
+
+
+def _parsed(value: object) -> _Address | None:
+    try:
+        return ip_address(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _unusable(address: _Address, *, alone: bool) -> str | None:
+    if any(address in network for network in _DOCUMENTATION):
+        return "one of those kept for examples"
+    if address.is_loopback:
+        return None if alone else "this computer's own (loopback)"
+    if address.is_unspecified or address.is_multicast:
+        return "not that of a host"
+    return None
+
+
+RULES = (
+    names_are_valid,
+    names_are_distinct,
+    addresses_are_valid,
+    ssh_destinations_are_distinct,
+)

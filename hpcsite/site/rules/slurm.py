@@ -1,0 +1,199 @@
+"""Partitions, node groups and free Slurm parameters."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hpcsite.errors import Problem
+from hpcsite.site.draft import Draft
+from hpcsite.site.model import Partition, Scalar
+from hpcsite.site.names import did_you_mean
+from hpcsite.site.sources import KeyPath
+
+# slurm.conf(5): minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
+# and days-hours:minutes:seconds.
+_TIME = re.compile(
+    r"(?:(?P<days>\d+)-(?P<d_hours>\d+)(?::(?P<d_minutes>\d+)(?::(?P<d_seconds>\d+))?)?"
+    r"|(?:(?P<hours>\d+):(?P<h_minutes>\d+):(?P<h_seconds>\d+))"
+    r"|(?P<minutes>\d+)(?::(?P<seconds>\d+))?)"
+)
+_UNLIMITED = ("UNLIMITED", "INFINITE")
+# What hpcsite itself writes on these lines, in lower case → the key to use in its place.
+_PARTITION_KEYS = {
+    "partitionname": "name",
+    "nodes": "node_groups",
+    "default": "default",
+    "maxtime": "max_time",
+    "defaulttime": "default_time",
+    "state": "state",
+}
+_SLURM_KEYS = {
+    "clustername": "site_slurm_cluster_name",
+    "slurmctldhost": "the group slurm_controller",
+    "nodename": "site_node_groups",
+    "partitionname": "site_partitions",
+    "proctracktype": "site_slurm_process_tracking",
+    "accountingstoragehost": "the group slurm_dbd",
+    "accountingstoragetype": "the group slurm_dbd",
+}
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds of a time as Slurm writes it, infinite for UNLIMITED; None if it is no time."""
+    if text.upper() in _UNLIMITED:
+        return float("inf")
+    found = _TIME.fullmatch(text)
+    if not found:
+        return None
+    part = {name: int(value or 0) for name, value in found.groupdict().items()}
+    hours = part["days"] * 24 + part["d_hours"] + part["hours"]
+    minutes = hours * 60 + part["d_minutes"] + part["h_minutes"] + part["minutes"]
+    return minutes * 60 + part["d_seconds"] + part["h_seconds"] + part["seconds"]
+
+
+def partitions_have_node_groups(draft: Draft) -> Iterator[Problem]:
+    """Every node group that a partition names is described, and named once."""
+    known = draft.names("node_groups")
+    if known is None:
+        return
+    for number, partition in draft.entries("partitions"):
+        for index, group in enumerate(partition.node_groups):
+            path: KeyPath = ("site_partitions", number, "node_groups", index)
+            if group not in known:
+                yield draft.problem(
+                    f"the partition {partition.name} names an unknown node group {group}",
+                    path,
+                    did_you_mean(group, known, f"known: {', '.join(known) or 'none'}"),
+                )
+            elif group in partition.node_groups[:index]:
+                yield draft.problem(
+                    f"the partition {partition.name} names the node group {group} twice",
+                    path,
+                    "remove one of the two",
+                )
+
+
+def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """Names are distinct in any case, and none is Slurm's own."""
+    seen: dict[str, str] = {}
+    for number, partition in draft.entries("partitions"):
+        path: KeyPath = ("site_partitions", number, "name")
+        if partition.name.upper() == "DEFAULT":
+            yield draft.problem(
+                "no partition can be called DEFAULT",
+                path,
+                "Slurm uses this name for default values; choose another",
+            )
+        elif seen.setdefault(partition.name.lower(), partition.name) != partition.name or any(
+            other.name == partition.name
+            for before, other in draft.entries("partitions")
+            if before < number
+        ):
+            yield draft.problem(
+                f"there is a partition {seen[partition.name.lower()]} already",
+                path,
+                "give each partition its own name",
+            )
+
+
+def one_partition_is_default(draft: Draft) -> Iterator[Problem]:
+    """Jobs that name no partition have exactly one to go to; there is one if there are nodes."""
+    names = draft.names("partitions")
+    if names == [] and draft.inventory.groups.get("slurm_compute"):
+        yield draft.problem(
+            "the site has compute nodes but no partition",
+            ("site_partitions",),
+            "add site_partitions with at least one; without any, no job can run",
+        )
+    partitions = list(draft.entries("partitions"))
+    if not partitions or names is None or len(names) != len(partitions):
+        return
+    defaults = [(number, partition) for number, partition in partitions if partition.default]
+    if not defaults:
+        yield draft.problem(
+            "no partition is the default one",
+            ("site_partitions",),
+            "set `default: true` on the one for jobs that name none",
+        )
+    for number, partition in defaults[1:]:
+        yield draft.problem(
+            f"the partitions {defaults[0][1].name} and {partition.name} are both the default one",
+            ("site_partitions", number, "default"),
+            "set `default: true` on one partition only",
+        )
+
+
+def times_are_valid(draft: Draft) -> Iterator[Problem]:
+    """Check that times are in one of Slurm's forms, and no job's default is beyond the limit."""
+    for number, partition in draft.entries("partitions"):
+        yield from _times(draft, number, partition)
+
+
+def _times(draft: Draft, number: int, partition: Partition) -> Iterator[Problem]:
+    seconds = {}
+    for name in ("max_time", "default_time"):
+        text = getattr(partition, name)
+        seconds[name] = None if text is None else seconds_of(text)
+        if text is not None and seconds[name] is None:
+            yield draft.problem(
+                f"{text} is no time limit",
+                ("site_partitions", number, name),
+                'as Slurm writes it: minutes ("30"), hours:minutes:seconds ("12:00:00"), '
+                "days-hours:minutes:seconds (1-00:00:00), or UNLIMITED",
+            )
+    default, limit = seconds["default_time"], seconds["max_time"]
+    if default is not None and limit is not None and default > limit:
+        yield draft.problem(
+            f"the default time {partition.default_time} of the partition {partition.name} "
+            f"is above its limit {partition.max_time}",
+            ("site_partitions", number, "default_time"),
+            "lower default_time or raise max_time",
+        )
+
+
+def parameters_are_free(draft: Draft) -> Iterator[Problem]:
+    """Free parameters do not contradict what hpcsite writes, and stay on their line."""
+    yield from _parameters(
+        draft, ("site_slurm_parameters",), draft.keys.slurm_parameters, _SLURM_KEYS
+    )
+    for number, partition in draft.entries("partitions"):
+        path: KeyPath = ("site_partitions", number, "parameters")
+        yield from _parameters(draft, path, partition.parameters, _PARTITION_KEYS)
+
+
+def _parameters(
+    draft: Draft, path: KeyPath, parameters: Mapping[str, Scalar | None], taken: Mapping[str, str]
+) -> Iterator[Problem]:
+    for name, value in parameters.items():
+        if name.lower() in taken:
+            yield draft.problem(
+                f"{name} is written by hpcsite itself",
+                (*path, name),
+                f"use {taken[name.lower()]} in its place",
+            )
+        elif "\n" in str(value) or "#" in str(value):
+            yield draft.problem(
+                f"the value of {name} holds a line break or a #",
+                (*path, name),
+                "write it on one line, without a comment",
+            )
+
+
+def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:
+    """Slurm can schedule by the declaration only where there is one."""
+    for name, group in draft.keys.node_groups.items():
+        if group.virtual and group.hardware is None:
+            yield draft.problem(
+                f"the node group {name} is virtual, but has no hardware",
+                ("site_node_groups", name, "virtual"),
+                "declare `hardware:`, or remove `virtual` to use what each node has",
+            )
+
+
+RULES = (
+    partitions_have_node_groups,
+    partition_names_are_distinct,
+    one_partition_is_default,
+    times_are_valid,
+    parameters_are_free,
+    virtual_groups_declare_hardware,
+)
