@@ -1,0 +1,207 @@
+"""One deploy of a site: lock, secrets, playbooks, outcome."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+
+from hpcsite.deploy.events import Event, Output, PlayStarted
+from hpcsite.deploy.interrupts import on_interrupt
+from hpcsite.deploy.limit import chosen_hosts, critical_hosts, folded
+from hpcsite.deploy.lock import site_lock
+from hpcsite.deploy.options import Options
+from hpcsite.deploy.outcome import Outcome, group_failures, summaries, verdict
+from hpcsite.deploy.progress import Progress
+from hpcsite.deploy.rundir import RunDir, make_run_dir
+from hpcsite.deploy.runner import Playbook
+from hpcsite.deploy.secrets import ensure_secrets, missing_secrets
+from hpcsite.deploy.tags import check_tags
+from hpcsite.deploy.tally import Tally
+from hpcsite.errors import UsageError
+from hpcsite.paths import content_dir, site_state_dir
+from hpcsite.site.ansible import Strategy, ansible_environment
+from hpcsite.site.model import Site
+from hpcsite.site.record import remember_site
+
+PLAYBOOK = "playbooks/site.yml"
+# The task of the base layer that writes /etc/hosts carries this tag.
+NAMES_TAG = "names"
+_STRATEGIES: dict[str, Strategy] = {
+    "": "auto",
+    "auto": "auto",
+    "linear": "linear",
+    "mitogen_linear": "mitogen_linear",
+}
+
+
+def deploy(site: Site, options: Options, progress: Progress) -> Outcome:
+    """Make the site's machines match its description.
+
+    Raises `UsageError` for a limit or tag that names nothing, before anything is touched, and
+    `CouldNotRunError` when another deploy runs or something here cannot be used. What happens on
+    hosts is in the outcome, never an exception. Main thread only: signals are handled.
+    """
+    environment = ansible_environment(strategy=_strategy())
+    chosen = chosen_hosts(site, options.limit)
+    check_tags(options.tags, environment)
+    started, clock = datetime.now(UTC), time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(site_lock(site.name))
+        run_dir = make_run_dir(site.name)
+        session = _Session(site, options, progress, environment, run_dir)
+        stack.enter_context(on_interrupt(session.interrupt))
+        stack.enter_context(progress)
+        code = session.run(chosen)
+        outcome = _outcome(session, code, started, time.monotonic() - clock)
+        run_dir.outcome.write_text(outcome.model_dump_json(indent=2), encoding="utf-8")
+    if not options.check and any(host.ok for host in outcome.hosts):
+        remember_site(site)
+    return outcome
+
+
+@dataclass
+class _Session:
+    """State of a deploy while it runs."""
+
+    site: Site
+    options: Options
+    progress: Progress
+    environment: dict[str, str]
+    run_dir: RunDir
+    tally: Tally = field(default_factory=Tally)
+    interrupted: bool = False
+    _playbook: Playbook | None = None
+    _stopped: bool = False
+
+    @cached_property
+    def critical(self) -> frozenset[str]:
+        """Hosts on which the site hangs."""
+        return critical_hosts(self.site)
+
+    def run(self, chosen: frozenset[str]) -> int:
+        """Run the playbooks on the chosen hosts; returns the exit code of `ansible-playbook`."""
+        others = frozenset(self.site.hosts) - chosen - self.critical
+        limit = chosen | self.critical if others else None
+        try:
+            variables = self._secret_files()
+            if others:
+                self._run_names(others)
+            return self._run(self._take, limit=limit, tags=self.options.tags, variables=variables)
+        finally:
+            shutil.rmtree(self.run_dir.spare_secrets, ignore_errors=True)
+
+    def interrupt(self) -> None:
+        """End what runs: a first call asks, a second one forces. Called from a signal handler."""
+        self.interrupted = True
+        if self._playbook is not None:
+            self._playbook.stop()
+
+    def _secret_files(self) -> dict[str, str]:
+        """Make the site's secrets. A check changes nothing, here neither: it uses others."""
+        folder = self.site.secrets_dir
+        if not self.options.check or not missing_secrets(folder):
+            for made in ensure_secrets(folder):
+                self.progress.note(f"made the secret {made}")
+            return {}
+        spare = self.run_dir.spare_secrets
+        ensure_secrets(spare)
+        return {
+            "munge_key_file": str(spare / "munge.key"),
+            "slurmdbd_password_file": str(spare / "slurmdbd_password"),
+        }
+
+    def _run_names(self, others: frozenset[str]) -> None:
+        """Let the nodes outside of the limit know the names of those inside."""
+        names = Tally()
+        self._run(names.add, limit=others, tags=(NAMES_TAG,), variables={})
+        if out := names.failures():
+            self.progress.note(f"{folded(out)}: /etc/hosts is not updated, it cannot be reached")
+
+    def _run(
+        self,
+        take: Callable[[Event], None],
+        *,
+        limit: frozenset[str] | None,
+        tags: tuple[str, ...],
+        variables: dict[str, str],
+    ) -> int:
+        if self.interrupted:
+            return 1
+        with self.run_dir.open_log() as log:
+
+            def on_event(event: Event) -> None:
+                if isinstance(event, Output):
+                    log.write(event.text.rstrip("\n") + "\n")
+                    log.flush()
+                take(event)
+
+            self._playbook = Playbook(
+                playbook=content_dir() / PLAYBOOK,
+                inventory=self.site.path,
+                work=self.run_dir.work,
+                lock=site_state_dir(self.site.name) / "ansible.lock",
+                environment=self.environment,
+                on_event=on_event,
+                on_poll=self.progress.poll,
+                limit=",".join(sorted(limit)) if limit else None,
+                tags=tags,
+                arguments=self._arguments(variables),
+                verbosity=self.options.verbosity,
+            )
+            return self._playbook.run()
+
+    def _arguments(self, variables: dict[str, str]) -> tuple[str, ...]:
+        return (
+            *(["--check"] if self.options.check else []),
+            *(["--diff"] if self.options.diff else []),
+            *(["--extra-vars", json.dumps(variables)] if variables else []),
+        )
+
+    def _take(self, event: Event) -> None:
+        self.tally.add(event)
+        self.progress.event(event, self.tally)
+        if isinstance(event, PlayStarted) and self.tally.out_of(self.critical):
+            self._stop()
+
+    def _stop(self) -> None:
+        """Begin no other play: a host on which the site hangs dropped out."""
+        if self._playbook is not None and not self._stopped:
+            self._stopped = True
+            self._playbook.stop()
+
+
+def _outcome(session: _Session, code: int, started: datetime, duration_s: float) -> Outcome:
+    tally, options = session.tally, session.options
+    judged = verdict(tally, code=code, critical=session.critical, interrupted=session.interrupted)
+    return Outcome(
+        site=session.site.name,
+        inventory=session.site.path,
+        status=judged.status,
+        exit_code=judged.exit_code,
+        reason=judged.reason,
+        started=started,
+        duration_s=round(duration_s, 3),
+        check=options.check,
+        limit=options.limit,
+        layers=tuple(tally.layers),
+        hosts=summaries(tally),
+        failures=group_failures(tally),
+        not_reached=tuple(sorted(tally.gated)),
+        run_dir=session.run_dir.path,
+        log=session.run_dir.log,
+    )
+
+
+def _strategy() -> Strategy:
+    name = os.environ.get("HPCSITE_STRATEGY", "")
+    if name not in _STRATEGIES:
+        raise UsageError(
+            f"HPCSITE_STRATEGY={name} is no strategy",
+            hint=f"one of {', '.join(filter(None, _STRATEGIES))}",
+        )
+    return _STRATEGIES[name]

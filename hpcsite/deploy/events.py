@@ -1,0 +1,155 @@
+"""ansible-runner's event dictionaries → the few typed events that hpcsite works with."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hpcsite.deploy.messages import failure_message
+from hpcsite.errors import Location
+
+HostStatus = Literal["ok", "changed", "skipped", "failed", "unreachable"]
+
+# CSI sequences (colours, cursor movement) of ECMA-48, with which Ansible dresses its output.
+_CSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+@dataclass(frozen=True)
+class PlayStarted:
+    """A play begins; `layer` is the part of its name before the colon."""
+
+    layer: str
+    what: str
+
+
+@dataclass(frozen=True)
+class TaskStarted:
+    """A task begins on all hosts of the play."""
+
+    name: str
+    where: Location | None
+
+
+@dataclass(frozen=True)
+class HostEvent:
+    """A task ended on one host. `ignored`: it failed, and the play does not mind."""
+
+    host: str
+    status: HostStatus
+    task: str
+    where: Location | None
+    message: str = ""
+    ignored: bool = False
+
+
+@dataclass(frozen=True)
+class HostCounts:
+    """Tasks of one host by how they ended, as Ansible counts them."""
+
+    ok: int = 0
+    changed: int = 0
+    skipped: int = 0
+    failed: int = 0
+    unreachable: int = 0
+    rescued: int = 0
+    ignored: int = 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Ansible's own account at the end of a run."""
+
+    hosts: dict[str, HostCounts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A piece of Ansible's output, without colours."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What a task changes, or would change, in a file of one host."""
+
+    host: str
+    text: str
+
+
+Event = PlayStarted | TaskStarted | HostEvent | Finished | Output | Diff
+
+_HOST_STATUS: dict[str, HostStatus] = {
+    "runner_on_ok": "ok",
+    "runner_on_skipped": "skipped",
+    "runner_on_failed": "failed",
+    "runner_on_unreachable": "unreachable",
+}
+
+
+def parse_event(raw: dict[str, Any]) -> list[Event]:
+    """Events in one dictionary of ansible-runner; unknown kinds give their output only."""
+    kind = raw.get("event", "")
+    data = raw.get("event_data") or {}
+    found: list[Event] = []
+    if kind == "playbook_on_play_start":
+        layer, _, what = str(data.get("name", "")).partition(":")
+        found.append(PlayStarted(layer.strip(), what.strip()))
+    elif kind == "playbook_on_task_start":
+        found.append(TaskStarted(str(data.get("name", "")), _location(data)))
+    elif kind in _HOST_STATUS:
+        found.append(_host_event(_HOST_STATUS[kind], data))
+    elif kind == "playbook_on_stats":
+        found.append(_finished(data))
+    text = plain_text(str(raw.get("stdout") or ""))
+    if text.strip():
+        found.append(Output(text))
+        if kind == "runner_on_file_diff":
+            found.append(Diff(str(data.get("host", "")), text.strip("\n")))
+    return found
+
+
+def plain_text(text: str) -> str:
+    """Text without terminal sequences and carriage returns."""
+    return _CSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _location(data: dict[str, Any]) -> Location | None:
+    """Ansible's `task_path`, "/path/to/main.yml:12"."""
+    path, _, line = str(data.get("task_path") or "").rpartition(":")
+    return Location(Path(path), int(line)) if path and line.isdigit() else None
+
+
+def _host_event(status: HostStatus, data: dict[str, Any]) -> HostEvent:
+    result = data.get("res") or {}
+    if status == "ok" and result.get("changed"):
+        status = "changed"
+    broken = status in {"failed", "unreachable"}
+    return HostEvent(
+        host=str(data.get("host", "")),
+        status=status,
+        task=str(data.get("task", "")),
+        where=_location(data),
+        message=failure_message(result) if broken else "",
+        ignored=bool(data.get("ignore_errors")),
+    )
+
+
+def _finished(data: dict[str, Any]) -> Finished:
+    def count(kind: str, host: str) -> int:
+        return int((data.get(kind) or {}).get(host, 0))
+
+    return Finished(
+        {
+            host: HostCounts(
+                ok=count("ok", host),
+                changed=count("changed", host),
+                skipped=count("skipped", host),
+                failed=count("failures", host),
+                unreachable=count("dark", host),
+                rescued=count("rescued", host),
+                ignored=count("ignored", host),
+            )
+            for host in (data.get("processed") or {})
+        }
+    )

@@ -1,0 +1,177 @@
+"""What a deploy came to: one frozen record, from which the recap and the JSON are made."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from hpcsite.deploy.events import HostCounts
+from hpcsite.deploy.limit import folded
+from hpcsite.deploy.tally import HostFailure, Tally
+from hpcsite.errors import ExitCode
+from hpcsite.site.model import Frozen
+
+Status = Literal["ok", "failed", "could-not-run", "interrupted"]
+
+
+class Failure(Frozen):
+    """One failure and the nodes that have it in common."""
+
+    nodes: str
+    hosts: tuple[str, ...]
+    kind: Literal["failed", "unreachable"]
+    layer: str
+    task: str
+    file: str
+    line: int
+    message: str
+
+
+class HostSummary(Frozen):
+    """How many tasks of one host ended how."""
+
+    name: str
+    ok: int = 0
+    changed: int = 0
+    skipped: int = 0
+    failed: int = 0
+    unreachable: int = 0
+
+
+class Outcome(Frozen):
+    """Result of one deploy; `hpcsite deploy --json` prints it."""
+
+    schema_version: Literal[1] = 1
+    site: str
+    inventory: Path
+    status: Status
+    exit_code: int
+    reason: str
+    started: datetime
+    duration_s: float
+    check: bool
+    limit: str | None
+    layers: tuple[str, ...]
+    hosts: tuple[HostSummary, ...]
+    failures: tuple[Failure, ...]
+    not_reached: tuple[str, ...]
+    run_dir: Path
+    log: Path
+
+    @property
+    def changed(self) -> int:
+        """Tasks that changed something, over all hosts."""
+        return sum(host.changed for host in self.hosts)
+
+
+class Verdict(Frozen):
+    """Status, exit code and the reason for them where there is one."""
+
+    status: Status
+    exit_code: ExitCode
+    reason: str = ""
+
+
+def verdict(tally: Tally, *, code: int, critical: frozenset[str], interrupted: bool) -> Verdict:
+    """Judge a run by its events and the exit code of `ansible-playbook`; nothing done is a failure.
+
+    4: a host on which the site hangs is unreachable, or no task ran; 1: a host is out.
+    """
+    out = tally.failures()
+    if interrupted:
+        where = f" in {_position(tally)}" if tally.layers else ""
+        return Verdict(
+            status="interrupted", exit_code=ExitCode.INTERRUPTED, reason=f"interrupted{where}"
+        )
+    if lost := {host: out[host] for host in critical if host in out}:
+        return _critical_verdict(lost)
+    alive = [host for host in _ran(tally) if host not in out]
+    if out:
+        if not alive:
+            return Verdict(
+                status="could-not-run",
+                exit_code=ExitCode.COULD_NOT_RUN
+                if all(f.event.status == "unreachable" for f in out.values())
+                else ExitCode.FAILED,
+                reason="no host is left",
+            )
+        return Verdict(status="failed", exit_code=ExitCode.FAILED)
+    if code or tally.finished is None or not alive:
+        said = "\n".join(tally.last_lines)
+        return Verdict(
+            status="could-not-run",
+            exit_code=ExitCode.COULD_NOT_RUN,
+            reason=f"ansible-playbook ended with {code} and ran no task to its end\n{said}".strip(),
+        )
+    return Verdict(status="ok", exit_code=ExitCode.OK)
+
+
+def group_failures(tally: Tally) -> tuple[Failure, ...]:
+    """Failures with the nodes that share them, in the order in which they came."""
+    shared: dict[tuple[str, ...], list[str]] = {}
+    kept: dict[tuple[str, ...], HostFailure] = {}
+    for host, failure in tally.failures().items():
+        event = failure.event
+        message = _general(event.message, host)
+        key = (event.status, failure.layer, event.task, str(event.where), message)
+        shared.setdefault(key, []).append(host)
+        kept.setdefault(key, failure)
+    return tuple(_failure(kept[key], hosts) for key, hosts in shared.items())
+
+
+def summaries(tally: Tally) -> tuple[HostSummary, ...]:
+    """Task counts per host, by name; a host that only met the gate has not failed."""
+    return tuple(
+        _summary(host, count, gated=host in tally.gated)
+        for host, count in sorted(tally.host_counts().items())
+    )
+
+
+def _summary(host: str, count: HostCounts, *, gated: bool) -> HostSummary:
+    return HostSummary(
+        name=host,
+        ok=count.ok,
+        changed=count.changed,
+        skipped=count.skipped,
+        failed=0 if gated else count.failed,
+        unreachable=count.unreachable,
+    )
+
+
+def _critical_verdict(lost: dict[str, HostFailure]) -> Verdict:
+    unreachable = [host for host, failure in lost.items() if failure.event.status == "unreachable"]
+    nodes = folded(unreachable or lost)
+    what = "cannot be reached" if unreachable else "failed"
+    return Verdict(
+        status="could-not-run" if unreachable else "failed",
+        exit_code=ExitCode.COULD_NOT_RUN if unreachable else ExitCode.FAILED,
+        reason=f"stopped: {nodes} {what}, and the whole site hangs on it",
+    )
+
+
+def _ran(tally: Tally) -> list[str]:
+    counts = tally.finished.hosts if tally.finished else {}
+    return [host for host, count in counts.items() if count.ok or count.skipped]
+
+
+def _position(tally: Tally) -> str:
+    play = f"{tally.play.layer}: {tally.play.what}"
+    return f"{play}, task “{tally.task.name}”" if tally.task else play
+
+
+def _general(message: str, host: str) -> str:
+    """Message without the host's own name, so that peers with the same fault are one line."""
+    return message.replace(host, "")
+
+
+def _failure(failure: HostFailure, hosts: list[str]) -> Failure:
+    event = failure.event
+    return Failure(
+        nodes=folded(hosts),
+        hosts=tuple(sorted(hosts)),
+        kind="unreachable" if event.status == "unreachable" else "failed",
+        layer=failure.layer,
+        task=event.task,
+        file=str(event.where.path) if event.where else "",
+        line=event.where.line if event.where else 0,
+        message=event.message,
+    )

@@ -1,0 +1,113 @@
+"""An outcome → what a person reads at the end. Pure."""
+
+from pathlib import Path
+
+from rich.text import Text
+
+from hpcsite.deploy.limit import folded
+from hpcsite.deploy.outcome import Failure, HostSummary, Outcome
+
+_HEADLINES = {
+    "ok": ("deployed", "bold green"),
+    "failed": ("FAILED", "bold red"),
+    "could-not-run": ("COULD NOT RUN", "bold red"),
+    "interrupted": ("INTERRUPTED", "bold yellow"),
+}
+
+
+def recap(outcome: Outcome, *, folder: Path) -> Text:
+    """Write the whole recap; files below `folder` are named relative to it."""
+    text = Text()
+    for failure in outcome.failures:
+        text.append_text(_failure(failure, folder))
+    text.append_text(_counts(outcome.hosts))
+    text.append_text(_headline(outcome))
+    text.append(f"log: {outcome.log}\n")
+    if hint := _hint(outcome):
+        text.append("\n")
+        text.append("hint: ", style="cyan")
+        text.append(f"{hint}\n")
+    return text
+
+
+def _failure(failure: Failure, folder: Path) -> Text:
+    text = Text()
+    text.append(failure.nodes, style="bold red")
+    verb = "cannot be reached" if failure.kind == "unreachable" else "failed"
+    text.append(f" {verb} in {failure.layer or 'an unknown layer'}: ")
+    text.append(f"{failure.task}\n", style="bold")
+    if failure.file:
+        text.append(f"  {_relative(failure.file, folder)}:{failure.line}\n", style="dim")
+    for line in failure.message.splitlines():
+        text.append(f"  {line}\n")
+    text.append("\n")
+    return text
+
+
+def _relative(file: str, folder: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
+
+
+def _counts(hosts: tuple[HostSummary, ...]) -> Text:
+    """One line for all hosts with the same counts."""
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for host in hosts:
+        key = (host.ok, host.changed, host.skipped, host.failed, host.unreachable)
+        alike.setdefault(key, []).append(host.name)
+    rows = [(folded(names), key) for key, names in alike.items()]
+    width = max((len(nodes) for nodes, _ in rows), default=0)
+    text = Text()
+    for nodes, (ok, changed, skipped, failed, unreachable) in sorted(rows):
+        text.append(f"{nodes:{width}}  ok={ok:<4} ")
+        text.append(f"changed={changed:<4} ", style="yellow" if changed else "")
+        text.append(f"skipped={skipped:<4} ")
+        text.append(f"failed={failed} ", style="bold red" if failed else "")
+        text.append(f"unreachable={unreachable}\n", style="bold red" if unreachable else "")
+    if rows:
+        text.append("\n")
+    return text
+
+
+def _headline(outcome: Outcome) -> Text:
+    word, style = _HEADLINES[outcome.status]
+    text = Text(f"site {outcome.site}: ")
+    if outcome.check and outcome.status == "ok":
+        word = "checked, nothing was changed"
+    text.append(word, style=style)
+    text.append(f" in {outcome.duration_s:.0f} s")
+    if outcome.status == "ok":
+        text.append(f", {_changes(outcome)}")
+    if outcome.reason:
+        text.append(f": {outcome.reason}")
+    text.append("\n")
+    if left_out := _left_out(outcome):
+        text.append(f"left out: {left_out}; the other nodes are deployed\n")
+    if outcome.not_reached:
+        text.append(f"not touched: {folded(outcome.not_reached)}\n")
+    return text
+
+
+def _changes(outcome: Outcome) -> str:
+    would = "would change" if outcome.check else "changed"
+    if not outcome.changed:
+        return f"nothing {would}"
+    nodes = folded(host.name for host in outcome.hosts if host.changed)
+    return f"{outcome.changed} task{'s' if outcome.changed != 1 else ''} {would} on {nodes}"
+
+
+def _left_out(outcome: Outcome) -> str:
+    if outcome.status != "failed" or outcome.reason:
+        return ""
+    return folded(host for failure in outcome.failures for host in failure.hosts)
+
+
+def _hint(outcome: Outcome) -> str:
+    again = f"hpcsite deploy {outcome.inventory}"
+    if outcome.status == "interrupted":
+        return f"a deploy can be run again at any time: {again}"
+    if nodes := _left_out(outcome):
+        return f"when the cause is gone: {again} --limit '{nodes}'"
+    if outcome.failures:
+        return f"when the cause is gone: {again}"
+    return ""

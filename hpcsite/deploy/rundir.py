@@ -1,0 +1,97 @@
+"""Run folders: what one deploy did, kept 0700 and not for ever."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from hpcsite.errors import CouldNotRunError
+from hpcsite.paths import site_state_dir
+
+KEPT_RUNS = 50
+_SUFFIX = "-deploy"
+_WORK = "work"
+_SPARE = "spare-secrets"
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Folder of one run and the files in it."""
+
+    path: Path
+
+    @property
+    def log(self) -> Path:
+        """Everything that Ansible printed, without colours."""
+        return self.path / "ansible.log"
+
+    @property
+    def outcome(self) -> Path:
+        """The run's outcome as JSON."""
+        return self.path / "outcome.json"
+
+    @property
+    def work(self) -> Path:
+        """ansible-runner's own folder; removed when the run ends."""
+        return self.path / _WORK
+
+    @property
+    def spare_secrets(self) -> Path:
+        """Secrets that a check of a fresh site uses instead of the site's own."""
+        return self.path / _SPARE
+
+    def open_log(self) -> TextIO:
+        """Open the log for adding to it; only its owner may read it."""
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.fdopen(descriptor, "w", encoding="utf-8")
+
+
+def make_run_dir(site_name: str) -> RunDir:
+    """Make the folder of a new run, point `latest` at it, and remove the oldest runs.
+
+    Raises `CouldNotRunError` when the state folder cannot be written to.
+    """
+    runs = site_state_dir(site_name) / "runs"
+    try:
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = _fresh(runs)
+        _point(runs / "latest", path)
+        _prune(runs)
+    except OSError as error:
+        raise CouldNotRunError(
+            f"cannot make a run folder in {runs}: {error.strerror or error}",
+            hint="set HPCSITE_STATE_DIR to a folder that you may write to",
+        ) from error
+    return RunDir(path)
+
+
+def _fresh(runs: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    count = 1
+    while True:
+        name = f"{stamp}{_SUFFIX}" if count == 1 else f"{stamp}.{count}{_SUFFIX}"
+        with contextlib.suppress(FileExistsError):
+            (runs / name).mkdir(mode=0o700)
+            return runs / name
+        count += 1
+
+
+def _point(link: Path, target: Path) -> None:
+    """Replace a symbolic link in one step."""
+    temporary = Path(tempfile.mktemp(dir=link.parent, prefix=".latest."))  # noqa: S306 - symlink() fails if it exists
+    temporary.symlink_to(target.name)
+    temporary.replace(link)
+
+
+def _prune(runs: Path) -> None:
+    # A run that was killed could not tidy up. None is running: its site is locked.
+    for left in (_WORK, _SPARE):
+        for folder in runs.glob(f"*{_SUFFIX}/{left}"):
+            shutil.rmtree(folder, ignore_errors=True)
+    kept = sorted(entry for entry in runs.glob(f"*{_SUFFIX}") if entry.is_dir())
+    for old in kept[:-KEPT_RUNS]:
+        shutil.rmtree(old, ignore_errors=True)
