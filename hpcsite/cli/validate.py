@@ -24,7 +24,7 @@ def command(inventory: Path, *, as_json: bool) -> int:
     \b
     Example:
       hpcsite validate inventory/lab
-    """
+    """  # noqa: D301 - click reads the \b
     try:
         site = load_site(inventory)
     except InvalidSiteError as error:
@@ -53,9 +53,11 @@ def _as_json(problem: Problem) -> dict[str, str | int | None]:
 def _summary(inventory: Path, site: Site) -> str:
     """One line of verdict, then who is what."""
     lines = [f"{inventory}: valid: {_count(len(site.hosts), 'host')}"]
-    for group in ("slurm_controller", "slurm_login"):
-        if hosts := site.in_group(group):
-            lines.append(_line(group.removeprefix("slurm_"), fold(host.name for host in hosts)))
+    lines += [
+        _line(group.removeprefix("slurm_"), fold(host.name for host in hosts))
+        for group in ("slurm_controller", "slurm_login")
+        if (hosts := site.in_group(group))
+    ]
     for name, node_group in site.keys.node_groups.items():
         nodes = fold(host.name for host in site.in_group(name))
         lines.append(_line("node group", f"{name}: {nodes}{_equipment(node_group)}"))

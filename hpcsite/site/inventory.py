@@ -12,7 +12,11 @@ from hpcsite.site.ansible import ansible_environment, tools_dir
 
 TIMEOUT_S = 60
 _IMPLICIT = ("all", "ungrouped")
-_WHERE = re.compile(r"(?P<path>/[^\s'\":]+)(?::| line )(?P<line>\d+)")
+_REFUSED = re.compile(r"Failed to parse \S+ with '?(?P<plugin>\w+)'? plugin: (?P<reason>.+)")
+_SOURCE = re.compile(
+    r"(?:parse inventory source|Unable to parse) (?P<path>/.+?)(?: as an .*)?$", re.M
+)
+_WHERE = re.compile(r"(?P<path>/[^\n'\":]+):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -108,13 +112,28 @@ def _parents(group: str, children: dict[str, frozenset[str]]) -> frozenset[str]:
 
 def _ansible_problem(path: Path, stderr: str) -> Problem:
     """Pick the part of Ansible's complaint that says what is wrong."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith(("[ERROR]", "ERROR!"))] or lines[-1:]
-    message = re.sub(r"^(\[ERROR\]:?|ERROR!)\s*", "", errors[0]) if errors else "no reason given"
+    refused = {m["plugin"]: m["reason"] for m in _REFUSED.finditer(stderr)}
+    source = _SOURCE.search(stderr)
+    file = Path(source["path"]) if source else None
+    if file and refused:
+        # Ansible tries one form after the other; the suffix says which of them was meant.
+        plugin = "yaml" if file.suffix in (".yml", ".yaml", ".json") else "ini"
+        reason = refused.get(plugin) or list(refused.values())[-1]
+    else:
+        errors = re.findall(r"^(?:\[ERROR\]:?|ERROR!)\s*(.+)$", stderr, re.MULTILINE)
+        reason = errors[0] if errors else stderr.strip().rpartition("\n")[2] or "no reason given"
     found = _WHERE.search(stderr)
-    where = Location(Path(found["path"]), int(found["line"])) if found else Location(path)
+    where = Location(Path(found["path"]), int(found["line"])) if found else Location(file or path)
     return Problem(
-        f"Ansible cannot read the inventory: {message}",
-        where,
+        f"Ansible cannot read this: {reason}",
+        _as_given(where, path),
         hint=f"see all that Ansible says: ansible-inventory -i {path} --list",
     )
+
+
+def _as_given(where: Location, path: Path) -> Location:
+    """Name a file of the inventory as the user named the folder."""
+    root = path.absolute()
+    if where.path.is_relative_to(root):
+        return Location(path / where.path.relative_to(root), where.line)
+    return where

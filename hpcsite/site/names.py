@@ -1,11 +1,13 @@
 """The nearest known name to a mistyped one, and sets of node names as Slurm writes them."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 _CUTOFF = 0.6
+_DIGITS = re.compile(r"\d+")
 
 
 def fold(names: Iterable[str]) -> str:
@@ -14,8 +16,13 @@ def fold(names: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
-    """Find the known name that `name` was probably meant to be."""
-    found = difflib.get_close_matches(name, sorted(set(known)), n=1, cutoff=cutoff)
+    """Find the known name that `name` was probably meant to be.
+
+    Names that differ in digits only (gpu02, gpu03) are meant as they stand.
+    """
+    letters = _DIGITS.sub("", name)
+    others = sorted({other for other in known if _DIGITS.sub("", other) != letters})
+    found = difflib.get_close_matches(name, others, n=1, cutoff=cutoff)
     return found[0] if found else None
 
 

@@ -17,6 +17,8 @@ from hpcsite.site.yamlfile import items, line_of
 KeyPath = tuple[str | int, ...]
 _RANGE = re.compile(r"\[(\w+):(\w+)(?::\d+)?\]")
 
+_SLURM_RANGE = re.compile(r"\[(\w+)-(\w+)\]")
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -138,7 +140,10 @@ class Sources:
             self.hosts.append(Mention(str(body.value), Location(path, line_of(body))))
             return
         for name, key, value in self._mapping(body, path, f"hosts of {group}"):
-            self.hosts.append(Mention(name, Location(path, line_of(key))))
+            where = Location(path, line_of(key))
+            self.hosts.append(Mention(name, where))
+            if hint := _misread(name, key):
+                self.problems.append(Problem(f"{name} is no valid NodeName", where, hint, name))
             self._add_definitions(Scope(Kind.HOST_VARS, name), path, value)
 
     def _add_definitions(self, scope: Scope, path: Path, body: yaml.Node | None) -> None:
@@ -163,6 +168,15 @@ class Sources:
                 )
             )
         return ()
+
+
+def _misread(name: str, key: yaml.Node) -> str | None:
+    """Say how to write a host's name that Ansible would refuse without a line number."""
+    if not str(key.tag).endswith(":str"):
+        return f"YAML reads it as something else than text; begin it with a letter, e.g. node{name}"
+    if _SLURM_RANGE.search(name):
+        return "Ansible writes a range with a colon: " + _SLURM_RANGE.sub(r"[\1:\2]", name)
+    return None
 
 
 def matches(pattern: str, host: str) -> bool:

@@ -12,7 +12,7 @@ from hpcsite.site.sources import KeyPath, Scope
 
 OWN_PREFIX = "local_"
 _TEMPLATE = ("{{", "{%", "{#")
-_ENCRYPTED = ("__ansible_vault", "__ansible_unsafe")
+_TAGS = {"__ansible_vault": "!vault", "__ansible_unsafe": "!unsafe"}
 # Connection variables in common use; ansible_* is open to plugins, so others pass.
 _ANSIBLE = frozenset(
     f"ansible_{name}"
@@ -104,17 +104,17 @@ def _one_value_for_the_site(draft: Draft) -> Iterator[Problem]:
 
 def _site_keys_are_literal(draft: Draft) -> Iterator[Problem]:
     for name, value in draft.raw.items():
-        for path in _not_literal(value, (name,)):
-            yield _literal_problem(draft, path, None)
+        for path, what in _not_literal(value, (name,)):
+            yield _literal_problem(draft, path, what, None)
     for host, variables in draft.inventory.hosts.items():
         for name in HOST_KEYS:
-            for path in _not_literal(variables.get(name), (name,)):
-                yield _literal_problem(draft, path, host)
+            for path, what in _not_literal(variables.get(name), (name,)):
+                yield _literal_problem(draft, path, what, host)
 
 
-def _literal_problem(draft: Draft, path: KeyPath, host: str | None) -> Problem:
+def _literal_problem(draft: Draft, path: KeyPath, what: str, host: str | None) -> Problem:
     return draft.problem(
-        f"{key_text(path)} is a template or encrypted; site keys are literal",
+        f"{key_text(path)} {what}; a site key must be literal",
         path,
         "write the value itself: hpcsite reads site_* keys without running Ansible on a host; "
         f"a variable of your own (`{OWN_PREFIX}…`) or of a role may hold templates",
@@ -122,13 +122,13 @@ def _literal_problem(draft: Draft, path: KeyPath, host: str | None) -> Problem:
     )
 
 
-def _not_literal(value: object, path: KeyPath) -> Iterator[KeyPath]:
-    """Paths of all templates and encrypted values below a value."""
+def _not_literal(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Find all templates and encrypted values below a value."""
     if isinstance(value, str) and any(mark in value for mark in _TEMPLATE):
-        yield path
+        yield path, "holds a template"
     elif isinstance(value, dict):
-        if any(mark in value for mark in _ENCRYPTED):
-            yield path
+        if tag := next((tag for mark, tag in _TAGS.items() if mark in value), None):
+            yield path, f"is tagged {tag}"
             return
         for key, child in value.items():
             yield from _not_literal(child, (*path, str(key)))

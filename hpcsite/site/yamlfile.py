@@ -117,6 +117,12 @@ def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> Probl
                 Location(path, candidate + 1),
                 hint="YAML is indented with spaces only: replace the tab",
             )
+    if "another document" in str(error.problem):
+        return Problem(
+            "YAML: a second document begins here",
+            Location(path, number + 1),
+            hint="keep one document in a file: remove the ---",
+        )
     begun = error.context_mark
     context = f" (begun in line {begun.line + 1})" if begun and begun.line != number else ""
     return Problem(
@@ -133,8 +139,6 @@ def _syntax_hint(problem: str, line: str) -> str:
         return f"put the value in quotes: {line.strip()}"
     if "undefined alias" in problem:
         return "a value that begins with * needs quotes"
-    if "another document" in problem:
-        return "keep one document in a file: remove the second ---"
     return "check quotes, brackets and indentation of this line and of those before it"
 
 
