@@ -1,0 +1,126 @@
+"""One nspawn machine by its folder alone: its files, mounts and processes."""
+
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsite.lab import mounts, packages, processes
+
+_STOP_SECONDS = 20.0
+_KILL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class MachineDir:
+    """The folder of one machine and what is in it."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Where the machine's file system is mounted."""
+        return self.folder / "root"
+
+    @property
+    def upper(self) -> Path:
+        """The machine's own layer over the image."""
+        return self.folder / "upper"
+
+    @property
+    def downloads(self) -> Path:
+        """The machine's own layer over the package cache: what it downloaded."""
+        return self.folder / "downloads"
+
+    @property
+    def devices(self) -> Path:
+        """Device files that are bound into the machine, named by their minor number."""
+        return self.folder / "devices"
+
+    @property
+    def image(self) -> Path:
+        """Holds the path of the machine's image; written last when a machine is made."""
+        return self.folder / "image"
+
+    @property
+    def fingerprint(self) -> Path:
+        """Holds what the machine took up at its last start."""
+        return self.folder / "fingerprint"
+
+    @property
+    def console(self) -> Path:
+        """The console's output since the last start."""
+        return self.folder / "console.log"
+
+    @property
+    def argument(self) -> str:
+        """The systemd-nspawn argument by which the machine's supervisor is known."""
+        return f"--directory={self.root}"
+
+
+def mount(machine: MachineDir, image_root: Path) -> None:
+    """Mount the machine's file system, and over apt's archives the package cache.
+
+    Raises:
+        CouldNotRunError: the kernel refuses.
+    """
+    mounts.mount_overlay(
+        lower=image_root, upper=machine.upper, work=machine.folder / "work", point=machine.root
+    )
+    packages.packages_dir().mkdir(parents=True, exist_ok=True)
+    mounts.mount_overlay(
+        lower=packages.packages_dir(),
+        upper=machine.downloads,
+        work=machine.folder / "downloads-work",
+        point=machine.root / packages.ARCHIVES,
+    )
+
+
+def running(machine: MachineDir) -> bool:
+    """Tell whether the machine is switched on."""
+    return processes.supervisor(machine.argument) is not None
+
+
+def stop(machine: MachineDir) -> None:
+    """Shut the machine down in order, or switch it off if that takes too long.
+
+    systemd-nspawn turns SIGTERM into an orderly shutdown of what it runs.
+    """
+    _end_supervisor(machine, signal.SIGTERM, _STOP_SECONDS)
+    switch_off(machine)
+    packages.harvest(machine.downloads)
+
+
+def switch_off(machine: MachineDir) -> None:
+    """Kill everything that runs in the machine, and what supervises it."""
+    # The machine's own processes first: their supervisor then ends by itself and takes the link
+    # with it. One that is just starting has none inside, and is killed.
+    processes.kill_inside(machine.upper)
+    deadline = time.monotonic() + 0.5
+    while running(machine) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _end_supervisor(machine, signal.SIGKILL, _KILL_SECONDS)
+    processes.kill_inside(machine.upper)
+
+
+def remove(machine: MachineDir) -> None:
+    """Switch the machine off at once and remove all of it; works on a half-made one."""
+    switch_off(machine)
+    mounts.unmount_below(machine.folder)
+    packages.harvest(machine.downloads)
+    if machine.folder.exists():
+        # Should this be interrupted, nothing must take what is left for a machine.
+        machine.image.unlink(missing_ok=True)
+        shutil.rmtree(machine.folder)
+
+
+def _end_supervisor(machine: MachineDir, number: int, seconds: float) -> None:
+    pid = processes.supervisor(machine.argument)
+    if pid is not None:
+        processes.end(
+            pid,
+            number,
+            lambda found: processes.is_supervisor(found, machine.argument),
+            seconds,
+        )

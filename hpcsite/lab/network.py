@@ -1,0 +1,153 @@
+"""The lab's network on this computer: a bridge, address translation, forwarding."""
+
+import json
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from hpcsite.errors import CouldNotRunError
+from hpcsite.lab import host, names, state, tools
+
+_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+# What the setting was before the first lab came; gone with a restart, as the setting is.
+_FORWARD_BEFORE = Path("/run/hpcsite/ip_forward")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A lab's network."""
+
+    name: str
+    network: IPv4Network
+    owner: Path  # the lab's folder: two state folders must not share a bridge
+    mtu: int
+
+    @property
+    def bridge(self) -> str:
+        """The bridge's interface name."""
+        return names.bridge(self.name)
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """The host's address on the bridge: the network's first."""
+        return self.network[1]
+
+
+def ruleset(table: str, bridge: str, network: IPv4Network) -> str:
+    """Return nft input that makes the lab's table what it must be, whatever was there.
+
+    Only packets that leave the lab are translated; `nft -f` applies all of it or nothing.
+    """
+    return (
+        f"table ip {table}\n"
+        f"delete table ip {table}\n"
+        f"table ip {table} {{\n"
+        "  chain postrouting {\n"
+        "    type nat hook postrouting priority srcnat; policy accept;\n"
+        f'    ip saddr {network} oifname != "{bridge}" masquerade\n'
+        "  }\n"
+        "}\n"
+    )
+
+
+def ensure(net: Network) -> None:
+    """Make the bridge, the translation and forwarding, or mend them.
+
+    Raises:
+        CouldNotRunError: the network collides with another, or a tool fails.
+    """
+    with state.lock("network"):
+        host.require_free(net.network, net.bridge, host.occupied_networks())
+        _ensure_bridge(net)
+        table = names.table(net.name)
+        tools.run(["nft", "-f", "-"], stdin=ruleset(table, net.bridge, net.network))
+        _enable_forwarding()
+
+
+def attach(net: Network, interface: str) -> bool:
+    """Connect a machine's link to the bridge; tell whether the link is there.
+
+    Nothing changes for a link that is connected; one whose bridge was removed and made anew is
+    connected again.
+    """
+    done = tools.attempt(["ip", "link", "set", "dev", interface, "master", net.bridge, "up"])
+    return done.returncode == 0
+
+
+def remove(name: str) -> None:
+    """Remove a lab's bridge and rules; forwarding goes back with the last lab."""
+    with state.lock("network"):
+        tools.attempt(["ip", "link", "delete", "dev", names.bridge(name)])
+        tools.attempt(["nft", "delete", "table", "ip", names.table(name)])
+        if not _other_labs():
+            _restore_forwarding()
+
+
+def owner(bridge: str) -> str | None:
+    """Return the folder of the lab that a bridge belongs to; None if there is no such bridge."""
+    done = tools.attempt(["ip", "-json", "link", "show", "dev", bridge])
+    if done.returncode != 0:
+        return None
+    return str(json.loads(done.stdout)[0].get("ifalias", ""))
+
+
+def require_own_bridge(name: str, lab: Path) -> None:
+    """Check that the lab's bridge is absent or this lab's.
+
+    Raises:
+        CouldNotRunError: it belongs to a lab of the same name in another state folder.
+    """
+    found = owner(names.bridge(name))
+    if found not in (None, "", str(lab)):
+        raise CouldNotRunError(
+            f"a lab named {name} is up already; its machines are in {found}",
+            hint="choose another site_name, or take that lab down "
+            f"(HPCSITE_STATE_DIR={Path(found or '').parent.parent})",
+        )
+
+
+def _ensure_bridge(net: Network) -> None:
+    address = f"{net.gateway}/{net.network.prefixlen}"
+    if owner(net.bridge) is None:
+        tools.run(["ip", "link", "add", "name", net.bridge, "type", "bridge"])
+    tools.run(
+        ["ip", "link", "set", "dev", net.bridge, "mtu", str(net.mtu), "alias", str(net.owner)]
+    )
+    # `[]` or `[{}]` for an interface without an address.
+    shown = json.loads(tools.run(["ip", "-json", "-4", "address", "show", "dev", net.bridge]))
+    present = {
+        f"{info['local']}/{info['prefixlen']}"
+        for link in shown
+        for info in link.get("addr_info", [])
+    }
+    if present != {address}:
+        tools.run(["ip", "-4", "address", "flush", "dev", net.bridge])
+        tools.run(["ip", "address", "add", address, "dev", net.bridge])
+    tools.run(["ip", "link", "set", "dev", net.bridge, "up"])
+
+
+def _enable_forwarding() -> None:
+    before = _FORWARD.read_text(encoding="ascii").strip()
+    if not _FORWARD_BEFORE.exists():
+        _FORWARD_BEFORE.parent.mkdir(parents=True, exist_ok=True)
+        state.write_atomically(_FORWARD_BEFORE, before)
+    if before != "1":
+        _FORWARD.write_text("1", encoding="ascii")
+
+
+def _restore_forwarding() -> None:
+    if not _FORWARD_BEFORE.exists():
+        return
+    before = _FORWARD_BEFORE.read_text(encoding="ascii").strip()
+    if _FORWARD.read_text(encoding="ascii").strip() != before:
+        _FORWARD.write_text(before, encoding="ascii")
+    _FORWARD_BEFORE.unlink()
+    if not any(_FORWARD_BEFORE.parent.iterdir()):
+        _FORWARD_BEFORE.parent.rmdir()
+
+
+def _other_labs() -> bool:
+    listed = tools.attempt(["nft", "list", "tables", "ip"]).stdout
+    return any(
+        line.split()[-1].startswith(names.TABLE_PREFIX) for line in listed.splitlines() if line
+    )

@@ -1,0 +1,183 @@
+"""Machines as systemd-nspawn containers: native speed, the host's kernel."""
+
+import os
+import shutil
+import stat
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsite.errors import CouldNotRunError
+from hpcsite.lab import cgroups, identity, machine, names, network, processes, state, tools
+from hpcsite.lab.identity import Environment
+from hpcsite.lab.image import Image
+from hpcsite.lab.machine import MachineDir
+from hpcsite.lab.spec import Machine
+
+TOOLS = ("systemd-nspawn", "ip", "nft", "mount", "umount", "ssh", "ssh-keygen")
+# NVIDIA's character devices (Documentation/admin-guide/devices.txt).
+_NVIDIA_MAJOR = 195
+_LINK_SECONDS = 5.0
+_CONSOLE_LINES = 20
+# The host may run cgroup v1; machines are given v2 all the same, as Debian 13 knows nothing else.
+_UNIFIED = ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
+
+
+def nspawn_command(site: str, node: Machine, bridge: str, folder: MachineDir) -> list[str]:
+    """Return the command that boots a machine."""
+    devices = [
+        f"--bind={folder.devices}/{number}:{path}" for number, path in enumerate(node.gpu_devices)
+    ]
+    return [
+        *("systemd-nspawn", "--quiet", "--boot"),
+        # No machined, no unit of its own: the lab works the same without systemd on the host.
+        *("--register=no", "--keep-unit"),
+        f"--machine={names.machine(site, node.name)}",
+        f"--hostname={node.name}",
+        folder.argument,
+        f"--network-bridge={bridge}",
+        "--resolv-conf=off",
+        # A lab's data need not survive a power cut of the host.
+        "--suppress-sync=yes",
+        *devices,
+    ]
+
+
+def unit_command(unit: str, console: Path, argv: list[str]) -> list[str]:
+    """Return the command that runs a machine in a transient systemd unit of its own.
+
+    `Delegate=` hands the machine's systemd the cgroup v2 controllers. There is no `DeviceAllow=`,
+    on purpose: without one a unit may use every device, and what a machine sees is decided by
+    what is bound into it.
+    """
+    return [
+        *("systemd-run", "--quiet", "--collect", f"--unit={unit}", "--service-type=exec"),
+        *("--property=Delegate=yes", "--property=KillMode=mixed"),
+        f"--setenv={'='.join(_UNIFIED)}",
+        *(f"--property=StandardOutput=append:{console}", "--property=StandardError=inherit"),
+        "--",
+        *argv,
+    ]
+
+
+@dataclass(frozen=True)
+class Nspawn:
+    """The nspawn backend of one lab."""
+
+    network: network.Network
+    machines: Path
+    environment: Environment
+
+    def exists(self, node: str) -> bool:
+        """Tell whether the machine was made, completely, and its image is still there."""
+        note = self._folder(node).image
+        return note.is_file() and Path(note.read_text(encoding="utf-8")).is_dir()
+
+    def running(self, node: str) -> bool:
+        """Tell whether the machine is switched on."""
+        return machine.running(self._folder(node))
+
+    def make(self, node: Machine, image: Image, host_key: Path) -> None:
+        """Make the machine anew from an image; it is not started."""
+        folder = self._folder(node.name)
+        machine.remove(folder)
+        folder.folder.mkdir(parents=True)
+        machine.mount(folder, image.root)
+        identity.write_all(folder.root, node, self.environment, host_key)
+        self._took_up(node, host_key)
+        state.write_atomically(folder.image, str(image.root))
+
+    def update(self, node: Machine, host_key: Path) -> bool:
+        """Bring an existing machine in line with its description; tell whether it must restart."""
+        folder = self._folder(node.name)
+        machine.mount(folder, Path(folder.image.read_text(encoding="utf-8")))
+        identity.refresh_resolver(folder.root, self.environment)
+        wanted = identity.fingerprint(node, self.environment, host_key)
+        if folder.fingerprint.is_file() and folder.fingerprint.read_text("utf-8") == wanted:
+            return False
+        identity.write_lasting(folder.root, node, self.environment, host_key)
+        self._took_up(node, host_key)
+        return True
+
+    def start(self, node: Machine) -> None:
+        """Switch the machine on and connect it; does nothing to one that runs.
+
+        Raises:
+            CouldNotRunError: it ended at once; carries the end of its console.
+        """
+        if not self.running(node.name):
+            folder = self._folder(node.name)
+            # What lost its supervisor still holds the machine's name and file system.
+            processes.kill_inside(folder.upper)
+            _make_devices(folder.devices, len(node.gpu_devices))
+            self._launch(node, folder)
+        self._connect(node.name)
+
+    def stop(self, node: str) -> None:
+        """Shut the machine down in order, or switch it off if that takes too long."""
+        machine.stop(self._folder(node))
+
+    def remove(self, node: str) -> None:
+        """Switch the machine off at once and remove all of it; works on a half-made one."""
+        machine.remove(self._folder(node))
+
+    def console(self, node: str) -> str:
+        """Return the end of what the machine printed on its console since its last start."""
+        try:
+            text = self._folder(node).console.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-_CONSOLE_LINES:])
+
+    def controllers(self, node: str) -> list[str]:
+        """Return the cgroup v2 controllers that the running machine has."""
+        supervisor = processes.supervisor(self._folder(node).argument)
+        payload = processes.children(supervisor) if supervisor else []
+        return cgroups.controllers(payload[0]) if payload else []
+
+    def _folder(self, node: str) -> MachineDir:
+        return MachineDir(self.machines / node)
+
+    def _took_up(self, node: Machine, host_key: Path) -> None:
+        text = identity.fingerprint(node, self.environment, host_key)
+        state.write_atomically(self._folder(node.name).fingerprint, text, mode=0o600)
+
+    def _launch(self, node: Machine, folder: MachineDir) -> None:
+        argv = nspawn_command(self.network.name, node, self.network.bridge, folder)
+        folder.console.unlink(missing_ok=True)
+        if Path("/run/systemd/system").is_dir():
+            unit = names.unit(self.network.name, node.name)
+            tools.run(unit_command(unit, folder.console, argv))
+            return
+        env = {**os.environ, "PATH": tools.search_path(), _UNIFIED[0]: _UNIFIED[1]}
+        with folder.console.open("wb") as console:
+            subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                env=env,
+                cwd="/",
+                start_new_session=True,
+            )
+
+    def _connect(self, node: str) -> None:
+        """Wait for the machine's link and put it on the bridge, where a mended one lacks it."""
+        interface = names.machine_interface(self.network.name, node)
+        deadline = time.monotonic() + _LINK_SECONDS
+        while not network.attach(self.network, interface):
+            if time.monotonic() > deadline or not self.running(node):
+                raise CouldNotRunError(
+                    f"the machine did not start; the end of its console:\n{self.console(node)}"
+                )
+            time.sleep(0.05)
+
+
+def _make_devices(folder: Path, count: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for number in range(count):
+        path = folder / str(number)
+        os.mknod(path, stat.S_IFCHR, os.makedev(_NVIDIA_MAJOR, number))
+        path.chmod(0o666)

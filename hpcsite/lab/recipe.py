@@ -1,0 +1,100 @@
+"""What goes into a lab image: a pure description with a digest of its own."""
+
+import hashlib
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsite.lab.packages import ARCHIVES
+
+# Raised when the same recipe must give a new image although nothing below says so.
+SCHEMA = 1
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+# What a Debian server has after an installation with ssh, and nothing of what roles install.
+# python3 and python3-apt are what Ansible needs on a Debian host.
+PACKAGES = (
+    "ca-certificates",
+    "cron",
+    "dbus",
+    "iproute2",
+    "iputils-ping",
+    "kmod",
+    "less",
+    "libpam-systemd",
+    "logrotate",
+    "netbase",
+    "openssh-server",
+    "procps",
+    "python3",
+    "python3-apt",
+    "sudo",
+    "systemd",
+    "systemd-sysv",
+    "tzdata",
+    "udev",
+)
+
+# Host keys and the machine's id belong to each machine, never to an image.
+CUSTOMIZE = """\
+set -eu
+chroot "$1" systemctl enable systemd-networkd.service ssh.service
+rm -f "$1"/etc/ssh/ssh_host_*
+rm -f "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id
+"""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what an image holds."""
+
+    release: str
+    architecture: str
+    packages: tuple[str, ...]
+    sources: tuple[str, ...]  # apt source lines; empty: mmdebstrap's own
+    apt_options: tuple[str, ...]
+
+    def digest(self) -> str:
+        """Return a name for what this recipe makes: equal recipes, equal names."""
+        parts = {
+            "schema": SCHEMA,
+            "customize": CUSTOMIZE,
+            "release": self.release,
+            "architecture": self.architecture,
+            "packages": sorted({*PACKAGES, *self.packages}),
+            "sources": self.sources,
+            "apt_options": self.apt_options,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def command(self, target: Path, cache: Path) -> list[str]:
+        """Return the mmdebstrap command that builds the image in `target`.
+
+        Packages come from `cache` where it has them, by hard link: both lie on one file system.
+        """
+        archives = f'"$1"/{ARCHIVES}'
+        fill = (
+            f"mkdir -p {archives} && find {shlex.quote(str(cache))} -maxdepth 1 -name '*.deb' "
+            f"-exec ln -t {archives} {{}} +"
+        )
+        return [
+            # Without its parent nobody would use what it builds: it ends with it.
+            *("setpriv", "--pdeathsig", "TERM", "mmdebstrap"),
+            *("--mode=root", "--variant=apt", "--format=directory"),
+            f"--architectures={self.architecture}",
+            f"--include={','.join(sorted({*PACKAGES, *self.packages}))}",
+            # Packages lie in the archives before and stay there after; the caller takes them.
+            *("--skip=download/empty", "--skip=essential/unlink", "--skip=cleanup/apt/cache"),
+            # The package lists stay: machines install without `apt update`.
+            "--skip=cleanup/apt/lists",
+            f"--setup-hook={fill}",
+            f"--customize-hook={CUSTOMIZE}",
+            # A lab's file systems are made anew in seconds; syncing each file is wasted time.
+            "--dpkgopt=force-unsafe-io",
+            *(f"--aptopt={option}" for option in self.apt_options),
+            self.release,
+            str(target),
+            *self.sources,
+        ]

@@ -1,0 +1,99 @@
+"""From a site to the machines that its lab needs: pure."""
+
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from pathlib import Path
+
+from hpcsite.errors import InvalidSiteError, Problem
+from hpcsite.site.model import Host, Lab, Site
+
+# Host variable: devices that the machine has, where that is not what its node group declares.
+GPUS_VARIABLE = "site_lab_gpus"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine of a lab."""
+
+    name: str
+    address: IPv4Address
+    domain: str | None = None
+    gpu_devices: tuple[str, ...] = ()  # paths inside the machine, in order of their minor number
+
+
+@dataclass(frozen=True)
+class LabSpec:
+    """A lab as its inventory describes it."""
+
+    name: str
+    inventory: Path
+    settings: Lab
+    machines: tuple[Machine, ...]
+
+    @property
+    def network(self) -> IPv4Network:
+        """The lab's network."""
+        return self.settings.network
+
+
+def lab_spec(site: Site) -> LabSpec:
+    """Return the lab of a site.
+
+    Raises:
+        InvalidSiteError: the site has no lab, or addresses do not lie in the lab's network.
+    """
+    settings = site.keys.lab
+    if settings is None:
+        raise InvalidSiteError(
+            [
+                Problem(
+                    f"{site.path} describes no lab: it has no key `site_lab`",
+                    hint="machines that exist already need no lab: `hpcsite deploy`; for a lab, "
+                    "copy group_vars/all/lab.yml of the inventory `lab`",
+                )
+            ]
+        )
+    problems = [
+        problem
+        for host in site.hosts.values()
+        for problem in [_address_problem(host, settings.network)]
+        if problem
+    ]
+    if problems:
+        raise InvalidSiteError(problems)
+    machines = tuple(_machine(site, host) for host in site.hosts.values())
+    return LabSpec(site.name, site.path, settings, machines)
+
+
+def _machine(site: Site, host: Host) -> Machine:
+    return Machine(
+        name=host.name,
+        address=IPv4Address(host.address),
+        domain=site.keys.domain,
+        gpu_devices=_gpu_devices(site, host),
+    )
+
+
+def _gpu_devices(site: Site, host: Host) -> tuple[str, ...]:
+    group = site.node_group_of(host)
+    gpus = site.keys.node_groups[group].gpus if group else None
+    if gpus is None:
+        return ()
+    count = int(host.vars.get(GPUS_VARIABLE, gpus.count))
+    return tuple(f"{gpus.device}{number}" for number in range(count))
+
+
+def _address_problem(host: Host, network: IPv4Network) -> Problem | None:
+    hint = f"give it an `ansible_host` in {network} other than {network[1]}, the gateway"
+    try:
+        address = IPv4Address(host.address)
+    except AddressValueError:
+        return Problem(f"{host.name}: `{host.address}` is no IPv4 address", host.where, hint)
+    if address not in network or address in (
+        network.network_address,
+        network.broadcast_address,
+        network[1],
+    ):
+        message = f"{host.name}: {address} cannot be a machine of the lab's network {network}"
+        return Problem(message, host.where, hint)
+    return None
