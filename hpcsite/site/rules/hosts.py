@@ -19,6 +19,11 @@ _DOCUMENTATION = tuple(
 _Address = IPv4Address | IPv6Address
 
 
+def is_node_name(name: str) -> bool:
+    """Whether a name can be a host's: one label, not all digits, nothing that Slurm reserves."""
+    return name.lower() not in _RESERVED and _LABEL.fullmatch(name) is not None
+
+
 def names_are_valid(draft: Draft) -> Iterator[Problem]:
     """Check that each host has a short host name: it is the NodeName and stands in /etc/hosts."""
     groups = set(draft.inventory.groups)
