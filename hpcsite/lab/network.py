@@ -6,11 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import host, names, state, tools
-
-_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
-# What the setting was before the first lab came; gone with a restart, as the setting is.
-_FORWARD_BEFORE = Path("/run/hpcsite/ip_forward")
+from hpcsite.lab import host, kernel, names, state, tools
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def ruleset(table: str, bridge: str, network: IPv4Network) -> str:
 
 
 def ensure(net: Network) -> None:
-    """Make the bridge, the translation and forwarding, or mend them.
+    """Make the bridge, the translation and the kernel settings, or mend them.
 
     Raises:
         CouldNotRunError: the network collides with another, or a tool fails.
@@ -61,7 +57,7 @@ def ensure(net: Network) -> None:
         _ensure_bridge(net)
         table = names.table(net.name)
         tools.run(["nft", "-f", "-"], stdin=ruleset(table, net.bridge, net.network))
-        _enable_forwarding()
+        kernel.raise_settings()
 
 
 def attach(net: Network, interface: str) -> bool:
@@ -75,12 +71,12 @@ def attach(net: Network, interface: str) -> bool:
 
 
 def remove(name: str) -> None:
-    """Remove a lab's bridge and rules; forwarding goes back with the last lab."""
+    """Remove a lab's bridge and rules; the kernel settings go back with the last lab."""
     with state.lock("network"):
         tools.attempt(["ip", "link", "delete", "dev", names.bridge(name)])
         tools.attempt(["nft", "delete", "table", "ip", names.table(name)])
         if not _other_labs():
-            _restore_forwarding()
+            kernel.restore_settings()
 
 
 def owner(bridge: str) -> str | None:
@@ -124,26 +120,6 @@ def _ensure_bridge(net: Network) -> None:
         tools.run(["ip", "-4", "address", "flush", "dev", net.bridge])
         tools.run(["ip", "address", "add", address, "dev", net.bridge])
     tools.run(["ip", "link", "set", "dev", net.bridge, "up"])
-
-
-def _enable_forwarding() -> None:
-    before = _FORWARD.read_text(encoding="ascii").strip()
-    if not _FORWARD_BEFORE.exists():
-        _FORWARD_BEFORE.parent.mkdir(parents=True, exist_ok=True)
-        state.write_atomically(_FORWARD_BEFORE, before)
-    if before != "1":
-        _FORWARD.write_text("1", encoding="ascii")
-
-
-def _restore_forwarding() -> None:
-    if not _FORWARD_BEFORE.exists():
-        return
-    before = _FORWARD_BEFORE.read_text(encoding="ascii").strip()
-    if _FORWARD.read_text(encoding="ascii").strip() != before:
-        _FORWARD.write_text(before, encoding="ascii")
-    _FORWARD_BEFORE.unlink()
-    if not any(_FORWARD_BEFORE.parent.iterdir()):
-        _FORWARD_BEFORE.parent.rmdir()
 
 
 def _other_labs() -> bool:

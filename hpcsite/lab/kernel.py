@@ -1,0 +1,61 @@
+"""Kernel settings that labs need on this computer, put back when the last lab is gone."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsite.lab import state
+
+# What a setting was before the first lab came. Gone with a restart, as the settings are.
+_BEFORE = Path("/run/hpcsite/kernel")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting below /proc/sys and the least that labs need of it."""
+
+    name: str
+    at_least: int
+
+    @property
+    def path(self) -> Path:
+        """The setting's file."""
+        return Path("/proc/sys") / self.name
+
+    @property
+    def before(self) -> Path:
+        """Holds the setting's value before the first lab."""
+        return _BEFORE / self.name.replace("/", ".")
+
+
+SETTINGS = (
+    Setting("net/ipv4/ip_forward", 1),
+    # Every systemd takes several; 128, the kernel's default for all of root's together, is used
+    # up by about fifteen machines, whose logins then hang.
+    Setting("fs/inotify/max_user_instances", 8192),
+)
+
+
+def raise_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:
+    """Raise what is too low, and note what it was."""
+    for setting in settings:
+        before = setting.path.read_text(encoding="ascii").strip()
+        if int(before) >= setting.at_least:
+            continue
+        if not setting.before.exists():
+            setting.before.parent.mkdir(parents=True, exist_ok=True)
+            state.write_atomically(setting.before, before)
+        setting.path.write_text(str(setting.at_least), encoding="ascii")
+
+
+def restore_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:
+    """Put back what was raised, unless somebody has set it to something else since."""
+    for setting in settings:
+        if not setting.before.exists():
+            continue
+        if setting.path.read_text(encoding="ascii").strip() == str(setting.at_least):
+            setting.path.write_text(setting.before.read_text(encoding="ascii"), encoding="ascii")
+        setting.before.unlink()
+    for folder in (_BEFORE, _BEFORE.parent):
+        with contextlib.suppress(OSError):  # absent, or not only ours
+            folder.rmdir()
