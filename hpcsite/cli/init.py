@@ -40,7 +40,7 @@ def command(folder: Path, *, lab: bool, gpus: int, **options: str | None) -> Non
       hpcsite init mysite --head head=10.0.0.10 --login login=10.0.0.11 \\
         --nodes 'gpu[01-04]' --first-address 10.0.0.21 --gpus 8
       hpcsite validate mysite
-    """  # noqa: D301 - click reads the \b
+    """
     if lab:
         if gpus or any(options.values()):
             raise UsageError("--lab takes no other option", hint="edit the copied files instead")

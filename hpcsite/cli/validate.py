@@ -24,7 +24,7 @@ def command(inventory: Path, *, as_json: bool) -> int:
     \b
     Example:
       hpcsite validate inventory/lab
-    """  # noqa: D301 - click reads the \b
+    """
     try:
         site = load_site(inventory)
     except InvalidSiteError as error:

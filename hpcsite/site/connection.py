@@ -1,9 +1,12 @@
 """How a host is reached by ssh, as its inventory variables say it."""
 
 import shlex
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from hpcsite.errors import InvalidSiteError, Problem
@@ -12,6 +15,21 @@ from hpcsite.site.model import Host, Site
 CONNECT_TIMEOUT_S = 10
 # Only these are known outside of Ansible, so only these may stand in a connection variable.
 TEMPLATE_VARIABLES = ("inventory_dir", "inventory_hostname")
+_ARGUMENTS = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
+# Names that Ansible takes for the same, the usual one first.
+_PORT = ("ansible_port", "ansible_ssh_port")
+_USER = ("ansible_user", "ansible_ssh_user")
+_HOST = ("ansible_host", "ansible_ssh_host")
+_KEY = ("ansible_ssh_private_key_file", "ansible_private_key_file")
+
+
+class UnusableVariableError(ValueError):
+    """A connection variable that hpcsite cannot use; `variable`, a reason and a hint."""
+
+    def __init__(self, variable: str, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.variable = variable
+        self.hint = hint
 
 
 def ssh_argv(site: Site, host: Host) -> list[str]:
@@ -20,52 +38,67 @@ def ssh_argv(site: Site, host: Host) -> list[str]:
     Never asks for anything (BatchMode), and gives up on a silent host after
     `CONNECT_TIMEOUT_S` seconds. Raises `InvalidSiteError` for a variable that cannot be used.
     """
+    try:
+        return argv_of(site.path, host.name, host.vars)
+    except UnusableVariableError as error:
+        message = f"{error.variable} of {host.name} {error}"
+        problem = Problem(message, host.where, error.hint, error.variable)
+        raise InvalidSiteError([problem]) from error
+
+
+def argv_of(inventory: Path, host: str, variables: Mapping[str, Any]) -> list[str]:
+    """Make the `ssh` command line of a host; raises `UnusableVariableError`."""
+    rendered = _Rendered(inventory, host, variables)
     argv = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_TIMEOUT_S}"]
-    if port := _rendered(site, host, "ansible_port"):
+    if port := rendered.first(_PORT):
         argv += ["-p", port]
-    if key := _rendered(site, host, "ansible_ssh_private_key_file"):
-        argv += ["-i", key]
-    for variable in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
-        argv += _words(host, variable, _rendered(site, host, variable))
-    if user := _rendered(site, host, "ansible_user"):
+    if key := rendered.first(_KEY):
+        argv += ["-i", str(Path(key).expanduser())]
+    for variable in _ARGUMENTS:
+        argv += rendered.words(variable)
+    if user := rendered.first(_USER):
         argv += ["-l", user]
-    return [*argv, "--", _rendered(site, host, "ansible_host") or host.name]
+    return [*argv, "--", rendered.first(_HOST) or host]
 
 
-def _rendered(site: Site, host: Host, variable: str) -> str:
-    """Value of a connection variable as text; empty where it is not set."""
-    value: Any = host.vars.get(variable, "")
-    text = str(value)
-    if "{" not in text:
-        return text
-    known = {"inventory_dir": str(site.path), "inventory_hostname": host.name}
-    try:
-        return SandboxedEnvironment(undefined=StrictUndefined).from_string(text).render(known)
-    except TemplateError as error:
-        raise InvalidSiteError([_not_renderable(host, variable, error)]) from error
+class _Rendered:
+    """A host's variables as text, with their templates filled in."""
+
+    def __init__(self, inventory: Path, host: str, variables: Mapping[str, Any]) -> None:
+        self._variables = variables
+        self._known = {"inventory_dir": str(inventory.resolve()), "inventory_hostname": host}
+
+    def first(self, names: Iterable[str]) -> str:
+        """Value of the first of these variables that is set; empty if none is."""
+        return next((text for name in names if (text := self._text(name))), "")
+
+    def words(self, name: str) -> list[str]:
+        """Split a variable's value as a shell would."""
+        try:
+            return shlex.split(self._text(name))
+        except ValueError as error:
+            raise UnusableVariableError(
+                name,
+                f"cannot be split into words: {error}",
+                "close every quote in it, as in a shell",
+            ) from error
+
+    def _text(self, name: str) -> str:
+        value = self._variables.get(name)
+        text = "" if value is None else str(value)
+        if "{" not in text:
+            return text
+        try:
+            return _environment().from_string(text).render(self._known)
+        except TemplateError as error:
+            usable = " and ".join(f"{{{{ {known} }}}}" for known in TEMPLATE_VARIABLES)
+            raise UnusableVariableError(
+                name,
+                f"cannot be rendered: {error}",
+                f"hpcsite renders {usable} in it, and nothing else",
+            ) from error
 
 
-def _not_renderable(host: Host, variable: str, error: TemplateError) -> Problem:
-    usable = " and ".join(f"{{{{ {name} }}}}" for name in TEMPLATE_VARIABLES)
-    return Problem(
-        f"{variable} of {host.name} cannot be rendered: {error}",
-        host.where,
-        hint=f"hpcsite renders {usable} in it, and nothing else",
-        key=variable,
-    )
-
-
-def _words(host: Host, variable: str, text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InvalidSiteError(
-            [
-                Problem(
-                    f"{variable} of {host.name} cannot be split into words: {error}",
-                    host.where,
-                    hint="close every quote in it, as in a shell",
-                    key=variable,
-                )
-            ]
-        ) from error
+@cache
+def _environment() -> Environment:
+    return SandboxedEnvironment(undefined=StrictUndefined)

@@ -1,6 +1,6 @@
 """A site description while it is being checked: what is valid of it, and where it stands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -76,6 +76,23 @@ class Draft:
             return definition.locate(path[1:])
         found = self.sources.where_host(host) if host else None
         return found or Location(self.path)
+
+    def by_line(
+        self, hosts: Iterable[str], variable: str | None = None
+    ) -> Iterator[tuple[Location, list[str]]]:
+        """Group hosts by where they stand, or by where a variable of theirs is set.
+
+        What 100 hosts of one line have in common is one mistake, not 100.
+        """
+        lines: dict[Location, list[str]] = {}
+        for host in hosts:
+            where = (
+                self.where((variable,), host)
+                if variable
+                else self.sources.where_host(host) or Location(self.path)
+            )
+            lines.setdefault(where, []).append(host)
+        yield from lines.items()
 
     def problem(self, message: str, path: KeyPath, hint: str, host: str | None = None) -> Problem:
         """Make a problem of a variable's element."""

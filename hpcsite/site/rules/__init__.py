@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
-from hpcsite.site.rules import accounts, general, groups, hosts, lab, slurm
+from hpcsite.site.rules import accounts, connection, general, groups, hosts, lab, slurm
 
 Rule = Callable[[Draft], Iterator[Problem]]
 
@@ -12,6 +12,7 @@ RULES: tuple[Rule, ...] = (
     *general.RULES,
     *groups.RULES,
     *hosts.RULES,
+    *connection.RULES,
     *slurm.RULES,
     *accounts.RULES,
     *lab.RULES,

@@ -80,13 +80,14 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
 
 def hosts_have_groups(draft: Draft) -> Iterator[Problem]:
     """Every host is in some group, else nothing would be done with it."""
-    for host in draft.inventory.hosts:
-        if not draft.inventory.groups_of(host):
-            yield draft.host_problem(
-                f"the host {host} is in no group",
-                host,
-                f"put it into one of {', '.join(FEATURES)}, or into a node group",
-            )
+    without = [host for host in draft.inventory.hosts if not draft.inventory.groups_of(host)]
+    for where, hosts in draft.by_line(without):
+        yield Problem(
+            f"in no group: {fold(hosts)}",
+            where,
+            f"put each host into one of {', '.join(FEATURES)}, or into a node group",
+            hosts[0],
+        )
 
 
 def features_are_complete(draft: Draft) -> Iterator[Problem]:
@@ -116,33 +117,42 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                 )
 
 
-def compute_nodes_have_one_node_group(draft: Draft) -> Iterator[Problem]:
-    """Each compute node is in exactly one node group, and node groups hold compute nodes only."""
+def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
+    """Check that each compute node is in a node group, and no other host is."""
     names = draft.names("node_groups")
     if names is None:
         return
-    compute = draft.inventory.groups.get("slurm_compute", frozenset())
+    groups = draft.inventory.groups
+    compute = groups.get("slurm_compute", frozenset())
+    grouped = frozenset().union(*(groups.get(name, frozenset()) for name in names))
+    without = [host for host in draft.inventory.hosts if host in compute - grouped]
+    for where, hosts in draft.by_line(without):
+        yield Problem(
+            f"compute nodes in no node group: {fold(hosts)}",
+            where,
+            f"put each into one of {', '.join(names)}"
+            if names
+            else "describe a node group in site_node_groups, and put the hosts into it",
+            hosts[0],
+        )
+    for name in names:
+        if stray := groups.get(name, frozenset()) - compute:
+            yield draft.group_problem(
+                f"the node group {name} is not below slurm_compute: {fold(stray)}",
+                name,
+                f"move `{name}:` to the `children:` of slurm_compute",
+            )
+
+
+def node_groups_are_disjoint(draft: Draft) -> Iterator[Problem]:
+    """Check that no host is in two node groups."""
     for host in draft.inventory.hosts:
-        mine = sorted(draft.inventory.groups_of(host).intersection(names))
+        mine = sorted(draft.inventory.groups_of(host).intersection(_node_groups(draft)))
         if len(mine) > 1:
             yield draft.host_problem(
                 f"the host {host} is in {len(mine)} node groups: {', '.join(mine)}",
                 host,
                 "keep it in one; to reach it by several names, use partitions or features",
-            )
-        if mine and host not in compute:
-            yield draft.group_problem(
-                f"the node group {mine[0]} is not below slurm_compute",
-                mine[0],
-                f"move {mine[0]}: to the children: of slurm_compute",
-            )
-        if not mine and host in compute:
-            yield draft.host_problem(
-                f"the compute node {host} is in no node group",
-                host,
-                f"put it into one of {', '.join(names)}"
-                if names
-                else "describe a node group in site_node_groups, and put the host into it",
             )
 
 
@@ -163,6 +173,7 @@ RULES = (
     groups_are_not_empty,
     hosts_have_groups,
     features_are_complete,
-    compute_nodes_have_one_node_group,
+    compute_nodes_have_node_groups,
+    node_groups_are_disjoint,
     login_is_not_compute,
 )

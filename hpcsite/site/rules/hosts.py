@@ -7,6 +7,7 @@ from typing import Any
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
+from hpcsite.site.names import fold
 
 _LABEL = re.compile(r"(?!\d+$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 # Slurm takes these for something else than a node.
@@ -67,26 +68,40 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
             )
 
 
+def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
+    """Check that every host says by which address the others reach it."""
+    hosts = draft.inventory.hosts
+    without = [host for host in hosts if _address_variable(hosts[host])[1] is None]
+    for where, names in draft.by_line(without):
+        yield Problem(
+            f"no address: {fold(names)}",
+            where,
+            "give each host `ansible_host: 10.0.0.21`, or `site_address` if ssh uses another one",
+            names[0],
+        )
+
+
 def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
-    """Every host has an address of its own, which the others can reach."""
-    seen: dict[_Address, str] = {}
+    """Check that each address is one by which other hosts can reach a host."""
     alone = len(draft.inventory.hosts) == 1
     for host, variables in draft.inventory.hosts.items():
         variable, value = _address_variable(variables)
-        if value is None:
-            yield draft.host_problem(
-                f"the host {host} has no address",
-                host,
-                "give it `ansible_host: 10.0.0.21`, or `site_address` if ssh uses another one",
-            )
-            continue
         address = _parsed(value)
+        if value is None:
+            continue
         if address is None:
             yield draft.problem(
                 f"the address of {host}, {value}, is no IP address",
                 (variable,),
                 "write an address such as 10.0.0.21; if ansible_host must be a name, "
                 "set site_address beside it",
+                host,
+            )
+        elif any(address in network for network in _DOCUMENTATION):
+            yield draft.problem(
+                f"the address of {host}, {address}, is one of those kept for examples",
+                (variable,),
+                "write the machine's own address",
                 host,
             )
         elif problem := _unusable(address, alone=alone):
@@ -96,12 +111,22 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 "write the address by which the other hosts reach it",
                 host,
             )
-        elif (first := seen.setdefault(address, host)) != host:
+
+
+def addresses_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """Check that no two hosts have one address."""
+    users: dict[_Address, list[str]] = {}
+    for host, variables in draft.inventory.hosts.items():
+        if address := _parsed(_address_variable(variables)[1]):
+            users.setdefault(address, []).append(host)
+    for address, hosts in users.items():
+        if len(hosts) > 1:
+            variable, _ = _address_variable(draft.inventory.hosts[hosts[1]])
             yield draft.problem(
-                f"{host} has the same address as {first}: {address}",
+                f"{fold(hosts)} have the same address: {address}",
                 (variable,),
                 "give each host its own address",
-                host,
+                hosts[1],
             )
 
 
@@ -137,8 +162,6 @@ def _parsed(value: object) -> _Address | None:
 
 
 def _unusable(address: _Address, *, alone: bool) -> str | None:
-    if any(address in network for network in _DOCUMENTATION):
-        return "one of those kept for examples"
     if address.is_loopback:
         return None if alone else "this computer's own (loopback)"
     if address.is_unspecified or address.is_multicast:
@@ -149,6 +172,8 @@ def _unusable(address: _Address, *, alone: bool) -> str | None:
 RULES = (
     names_are_valid,
     names_are_distinct,
+    hosts_have_addresses,
     addresses_are_valid,
+    addresses_are_distinct,
     ssh_destinations_are_distinct,
 )
