@@ -15,7 +15,7 @@ from hpcsite.deploy.interrupts import on_interrupt
 from hpcsite.deploy.limit import chosen_hosts, critical_hosts, folded
 from hpcsite.deploy.lock import site_lock
 from hpcsite.deploy.options import Options
-from hpcsite.deploy.outcome import Outcome, group_failures, summaries, verdict
+from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
 from hpcsite.deploy.progress import Progress
 from hpcsite.deploy.rundir import RunDir, make_run_dir
 from hpcsite.deploy.runner import Playbook
@@ -191,7 +191,7 @@ def _outcome(session: _Session, code: int, started: datetime, duration_s: float)
         layers=tuple(tally.layers),
         hosts=summaries(tally),
         failures=group_failures(tally),
-        not_reached=tuple(sorted(tally.gated)),
+        untouched=untouched(tally),
         run_dir=session.run_dir.path,
         log=session.run_dir.log,
     )

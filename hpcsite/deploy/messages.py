@@ -9,6 +9,8 @@ CENSORED = "the task handles a secret, so Ansible hides its output (no_log)"
 
 # ansible-core 2.19 wraps a module's message in what it was doing; the task is named beside it.
 _WRAPPING = re.compile(r"^(?:Task failed|Module failed|Action failed|Failed)(?:: |\. )+", re.I)
+# mitogen puts this before what ssh or sudo said when a connection did not come about.
+_MITOGEN = re.compile(r"^EOF on stream; last \d+ lines received:\s*")
 # Messages that say no more than that there is a better one in another field.
 _EMPTY = (
     "non-zero return code",
@@ -16,6 +18,7 @@ _EMPTY = (
     "all items completed",
     "one or more items failed",
 )
+_MITOGEN_LOST = "Mitogen was disconnected from the remote environment"
 
 
 def failure_message(result: dict[str, Any]) -> str:
@@ -60,6 +63,9 @@ def _message_field(result: dict[str, Any]) -> str:
     if isinstance(message, list):
         message = "\n".join(str(line) for line in message)
     text = str(message or "").strip()
+    text = _MITOGEN.sub("", text)
+    if text.startswith(_MITOGEN_LOST):
+        return "the connection broke while the task ran"
     while (shorter := _WRAPPING.sub("", text)) != text:
         text = shorter
     if text.lower().rstrip(".").startswith(_EMPTY):

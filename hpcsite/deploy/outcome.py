@@ -53,7 +53,7 @@ class Outcome(Frozen):
     layers: tuple[str, ...]
     hosts: tuple[HostSummary, ...]
     failures: tuple[Failure, ...]
-    not_reached: tuple[str, ...]
+    untouched: tuple[str, ...]
     run_dir: Path
     log: Path
 
@@ -78,10 +78,8 @@ def verdict(tally: Tally, *, code: int, critical: frozenset[str], interrupted: b
     """
     out = tally.failures()
     if interrupted:
-        where = f" in {_position(tally)}" if tally.layers else ""
-        return Verdict(
-            status="interrupted", exit_code=ExitCode.INTERRUPTED, reason=f"interrupted{where}"
-        )
+        where = f"in {_position(tally)}" if tally.layers else "before the first task"
+        return Verdict(status="interrupted", exit_code=ExitCode.INTERRUPTED, reason=where)
     if lost := {host: out[host] for host in critical if host in out}:
         return _critical_verdict(lost)
     alive = [host for host in _ran(tally) if host not in out]
@@ -120,19 +118,27 @@ def group_failures(tally: Tally) -> tuple[Failure, ...]:
 
 def summaries(tally: Tally) -> tuple[HostSummary, ...]:
     """Task counts per host, by name; a host that only met the gate has not failed."""
+    out = tally.failures()
     return tuple(
-        _summary(host, count, gated=host in tally.gated)
+        _summary(host, count, failed=host in out)
         for host, count in sorted(tally.host_counts().items())
     )
 
 
-def _summary(host: str, count: HostCounts, *, gated: bool) -> HostSummary:
+def untouched(tally: Tally) -> tuple[str, ...]:
+    """Hosts that passed the preflight and on which nothing was done, since a controller did not."""
+    if tally.gate is None or tally.gate.layer != "preflight":
+        return ()
+    return tuple(sorted(tally.host_counts().keys() - tally.failures().keys()))
+
+
+def _summary(host: str, count: HostCounts, *, failed: bool) -> HostSummary:
     return HostSummary(
         name=host,
         ok=count.ok,
         changed=count.changed,
         skipped=count.skipped,
-        failed=0 if gated else count.failed,
+        failed=count.failed if failed else 0,
         unreachable=count.unreachable,
     )
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -47,7 +47,8 @@ def make_progress(console: Console, *, verbosity: int) -> Progress:
     """Choose what suits a console: live on a terminal, else plain; Ansible's output with -v."""
     if verbosity:
         return VerboseProgress(console)
-    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+    live = console.is_terminal and not console.is_dumb_terminal
+    return LiveProgress(console) if live else PlainProgress(console)
 
 
 class PlainProgress:
@@ -151,20 +152,17 @@ class LiveProgress(PlainProgress):
         for layer in self._tally.layers.values():
             now = running and layer is self._tally.layer
             table.add_row(_mark(layer, running=now), *_layer_cells(layer))
-        if running:
-            table.add_row(Text(f"{time.monotonic() - self._started:3.0f} s"), *self._now())
-        return table
+        return Group(table, self._now()) if running else table
 
-    def _now(self) -> list[Text]:
-        task = self._tally.task
-        return [
-            Text(self._tally.play.what),
-            Text(task.name if task else "", style="dim", overflow="ellipsis", no_wrap=True),
-        ]
+    def _now(self) -> Text:
+        text = Text(f"{time.monotonic() - self._started:.0f} s", overflow="ellipsis", no_wrap=True)
+        if task := self._tally.task:
+            text.append(f"  {self._tally.play.what}: {task.name}", style="dim")
+        return text
 
 
 def _mark(layer: LayerTally, *, running: bool) -> Text:
-    if layer.count("failed", "unreachable"):
+    if layer.out:
         return Text("✗", style="bold red")
     return Text("…", style="cyan") if running else Text("✓", style="green")
 
@@ -175,8 +173,8 @@ def _layer_cells(layer: LayerTally) -> list[Text]:
         nodes = f"{len(layer.hosts)} nodes"
     counts = Text(nodes)
     for label, style, number in (
-        ("changed", "yellow", layer.count("changed")),
-        ("out", "bold red", layer.count("failed", "unreachable")),
+        ("changed", "yellow", len(layer.changed)),
+        ("out", "bold red", len(layer.out)),
     ):
         if number:
             counts.append(f"  {number} {label}", style=style)

@@ -83,8 +83,8 @@ def _headline(outcome: Outcome) -> Text:
     text.append("\n")
     if left_out := _left_out(outcome):
         text.append(f"left out: {left_out}; the other nodes are deployed\n")
-    if outcome.not_reached:
-        text.append(f"not touched: {folded(outcome.not_reached)}\n")
+    if outcome.untouched:
+        text.append(f"not touched: {folded(outcome.untouched)}\n")
     return text
 
 

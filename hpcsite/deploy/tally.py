@@ -8,30 +8,34 @@ from hpcsite.deploy.events import (
     Finished,
     HostCounts,
     HostEvent,
-    HostStatus,
     Output,
     PlayStarted,
     TaskStarted,
 )
 
-# Task of roles/preflight that fails on every host, so that nothing runs after it, when a host
-# that the site hangs on is out. It says nothing about the host it fails on. A test compares.
-GATE_TASK = "Stop because the controller or the database cannot be used"
+# Task that ends a playbook when a host that the site hangs on is out. It fails on some other host
+# and says nothing about that one. A test compares the name with the playbooks'.
+GATE_TASK = "Stop when a controller is broken"
 _LAST_LINES = 20
-_RANK: dict[HostStatus, int] = {"skipped": 0, "ok": 0, "changed": 1, "failed": 2, "unreachable": 3}
 
 
 @dataclass
 class LayerTally:
-    """One layer so far: the worst that each host did in it."""
+    """One layer so far: the hosts that took part, those that changed and those that are out."""
 
     name: str
-    hosts: dict[str, HostStatus] = field(default_factory=dict)
-    tasks: int = 0
+    hosts: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    out: set[str] = field(default_factory=set)
 
-    def count(self, *statuses: HostStatus) -> int:
-        """Count the hosts whose worst result is one of these."""
-        return sum(1 for status in self.hosts.values() if status in statuses)
+    def add(self, event: HostEvent, *, broken: bool) -> None:
+        """Take one result in. A host that goes on after a failure was rescued."""
+        self.hosts.add(event.host)
+        self.out.discard(event.host)
+        if broken:
+            self.out.add(event.host)
+        if event.status == "changed":
+            self.changed.add(event.host)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Tally:
     play: PlayStarted = field(default_factory=lambda: PlayStarted("", ""))
     task: TaskStarted | None = None
     finished: Finished | None = None
-    gated: set[str] = field(default_factory=set)
+    gate: HostFailure | None = None
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
     _failures: dict[str, HostFailure] = field(default_factory=dict)
@@ -69,8 +73,6 @@ class Tally:
             self.layers.setdefault(event.layer, LayerTally(event.layer))
         elif isinstance(event, TaskStarted):
             self.task = event
-            if self.layer:
-                self.layer.tasks += 1
         elif isinstance(event, HostEvent):
             self._add_host(event)
         elif isinstance(event, Finished):
@@ -93,7 +95,12 @@ class Tally:
         if self.finished is None:
             return {h: f for h, f in self._failures.items() if h not in self._went_on}
         out = [h for h, c in self.finished.hosts.items() if c.failed or c.unreachable]
-        return {h: self._failures.get(h, _unseen(h)) for h in out if h not in self.gated}
+        gated = {self.gate.event.host} if self.gate else set()
+        return {
+            host: self._failures.get(host, _unseen(host))
+            for host in out
+            if host in self._failures or host not in gated
+        }
 
     def out_of(self, hosts: frozenset[str]) -> frozenset[str]:
         """Those of `hosts` that failed or are unreachable, while the run goes on."""
@@ -102,8 +109,7 @@ class Tally:
     def _add_host(self, event: HostEvent) -> None:
         broken = event.status in {"failed", "unreachable"} and not event.ignored
         if broken and event.task.endswith(GATE_TASK):
-            if event.host not in self._failures:
-                self.gated.add(event.host)
+            self.gate = HostFailure(event, self.play.layer)
             return
         self._count(event, ended="ignored" if event.ignored else event.status)
         if broken:
@@ -111,12 +117,8 @@ class Tally:
             self._went_on.discard(event.host)
         elif event.host in self._failures:
             self._went_on.add(event.host)
-        if self.layer:
-            status = "ok" if event.ignored else event.status
-            known = self.layer.hosts.get(event.host, "skipped")
-            # A rescued failure is no failure: what the host does afterwards counts.
-            if _RANK[status] >= _RANK[known] or event.host in self._went_on:
-                self.layer.hosts[event.host] = status
+        if self.layer and event.status != "skipped":
+            self.layer.add(event, broken=broken)
 
     def _count(self, event: HostEvent, *, ended: str) -> None:
         counter = self.counts.setdefault(event.host, Counter())
