@@ -1,0 +1,60 @@
+"""Reading slurm.conf: its keys, nodes and partitions. Pure; writes nothing.
+
+Slurm's files hold `Key=Value` pairs, keys in any case, `#` comments, and lines continued by a
+backslash (slurm.conf(5)). A line that begins with NodeName or PartitionName describes those; other
+lines set the cluster's own keys.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+_PAIR = re.compile(r'(?P<key>[A-Za-z_]\w*)\s*\+?=\s*(?P<value>"[^"]*"|\S*)')
+_COMMENT = re.compile(r"(?<!\\)#.*$")
+
+Line = dict[str, str]
+
+
+@dataclass(frozen=True)
+class SlurmConf:
+    """A parsed slurm.conf. Every key is in lower case."""
+
+    keys: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, Line] = field(default_factory=dict)
+    partitions: dict[str, Line] = field(default_factory=dict)
+
+
+def parse_slurm_conf(text: str) -> SlurmConf:
+    """Parse a slurm.conf. Lines that cannot be read are left out: the file may be foreign."""
+    conf = SlurmConf()
+    for line in _lines(text):
+        pairs = {m["key"].lower(): m["value"].strip('"') for m in _PAIR.finditer(line)}
+        if "nodename" in pairs:
+            for name in expand(pairs.pop("nodename")):
+                conf.nodes[name] = pairs
+        elif "partitionname" in pairs:
+            conf.partitions[pairs.pop("partitionname")] = pairs
+        else:
+            conf.keys.update(pairs)
+    return conf
+
+
+def expand(nodes: str) -> list[str]:
+    """Node names of a Slurm host list, zero padding kept; none for what is no host list."""
+    try:
+        return list(NodeSet(nodes))
+    except NodeSetException:
+        return []
+
+
+def fold(names: list[str]) -> str:
+    """Slurm's short form of node names: `gpu[01-08]`."""
+    return str(NodeSet.fromlist(names))
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        if stripped := _COMMENT.sub("", line).strip():
+            yield stripped
