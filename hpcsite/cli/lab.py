@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 from rich.table import Table
 
 from hpcsite.cli import console
@@ -16,14 +16,12 @@ from hpcsite.lab.spec import LabSpec, lab_spec
 from hpcsite.lab.status import LabStatus
 from hpcsite.lab.status import status as lab_status
 from hpcsite.site.load import load_site
+from hpcsite.site.names import fold
 
-_INVENTORY = click.argument(
-    "inventory", type=click.Path(path_type=Path), metavar="INVENTORY"
-)
-_HELP = {"help_option_names": ["-h", "--help"]}
+_INVENTORY = click.argument("inventory", type=click.Path(path_type=Path), metavar="INVENTORY")
 
 
-@click.group(context_settings=_HELP)
+@click.group()
 def command() -> None:
     """Make, show, reset and remove the machines of a virtual site on this computer.
 
@@ -38,7 +36,7 @@ def command() -> None:
     """
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 @click.option(
     "--rebuild", is_flag=True, help="Build the image anew, with today's packages, for new machines."
@@ -53,10 +51,10 @@ def up(inventory: Path, *, rebuild: bool) -> None:
     began = time.monotonic()
     spec = _spec(inventory)
     lab.up(spec, console.say, rebuild=rebuild)
-    _done(f"{NodeSet.fromlist([each.name for each in spec.machines])}: up", began)
+    _done(f"{_named(spec, None)}: up", began)
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(inventory: Path, *, as_json: bool) -> int:
@@ -74,7 +72,7 @@ def status(inventory: Path, *, as_json: bool) -> int:
     return ExitCode.OK if found.ok else ExitCode.FAILED
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 @click.argument("nodes", required=False, metavar="[NODES]")
 def reset(inventory: Path, nodes: str | None) -> None:
@@ -91,7 +89,7 @@ def reset(inventory: Path, nodes: str | None) -> None:
     _done(f"{_named(spec, nodes)}: fresh", began)
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 @click.argument("nodes", metavar="NODES")
 def stop(inventory: Path, nodes: str) -> None:
@@ -107,7 +105,7 @@ def stop(inventory: Path, nodes: str) -> None:
     _done(f"{_named(spec, nodes)}: off", began)
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 @click.argument("nodes", metavar="NODES")
 def start(inventory: Path, nodes: str) -> None:
@@ -123,7 +121,7 @@ def start(inventory: Path, nodes: str) -> None:
     _done(f"{_named(spec, nodes)}: up", began)
 
 
-@command.command(context_settings=_HELP)
+@command.command()
 @_INVENTORY
 def down(inventory: Path) -> None:
     """Remove the machines and all that was made for them; the caches stay.
@@ -151,7 +149,7 @@ def _nodes(text: str | None) -> list[str]:
     if text is None:
         return []
     try:
-        return [str(node) for node in NodeSet(text)]
+        return [str(node) for node in NodeSet(text, resolver=RESOLVER_NOGROUP)]
     except NodeSetParseError as error:
         raise UsageError(
             f"{text} is no node set: {error}", hint="write it as Slurm does: gpu[01-02],login"
@@ -160,7 +158,7 @@ def _nodes(text: str | None) -> list[str]:
 
 def _named(spec: LabSpec, nodes: str | None) -> str:
     names = _nodes(nodes) or [machine.name for machine in spec.machines]
-    return str(NodeSet.fromlist(names))
+    return fold(names)
 
 
 def _done(what: str, began: float) -> None:

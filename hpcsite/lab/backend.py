@@ -41,7 +41,3 @@ class Backend(Protocol):
     def console(self, node: str) -> str:
         """Return the end of what the machine printed on its console since its last start."""
         ...
-
-    def controllers(self, node: str) -> list[str]:
-        """Return the cgroup v2 controllers that the running machine has."""
-        ...

@@ -37,8 +37,10 @@ def in_words(found: list[str], *, v1: bool) -> str:
     missing = {"cpuset", "memory"} - set(found)
     if not missing:
         return f"cgroup v2 controllers: {' '.join(found)}; Slurm here uses proctrack/cgroup"
-    what = "no cgroup v2 controllers" if not found else (
-        f"cgroup v2 controllers: {' '.join(found)}, without {' and '.join(sorted(missing))}"
+    what = (
+        "no cgroup v2 controllers"
+        if not found
+        else (f"cgroup v2 controllers: {' '.join(found)}, without {' and '.join(sorted(missing))}")
     )
     why = " (host runs cgroup v1)" if v1 else ""
     return f"{what}{why}: Slurm here uses proctrack/linuxproc"

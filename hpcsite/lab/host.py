@@ -1,9 +1,11 @@
 """What this computer is like: can it hold a lab, and what do its machines inherit."""
 
+import errno
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network, ip_address
 from pathlib import Path
@@ -12,6 +14,7 @@ from hpcsite.errors import CouldNotRunError
 from hpcsite.lab import names, tools
 
 _MIB = 1 << 20
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _RESOLVED = Path("/run/systemd/resolve/resolv.conf")
 _RESOLV_CONF = Path("/etc/resolv.conf")
 _MTU_MAX = 1500
@@ -43,6 +46,21 @@ def require_space(path: Path, mebibytes: int, purpose: str) -> None:
             hint="make room there, or set HPCSITE_STATE_DIR and HPCSITE_CACHE_DIR to folders on "
             "a file system that has it",
         )
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Turn what a file system refuses into an error that a user can act on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise CouldNotRunError(
+            f"{error.filename or 'writing'}: {error.strerror}",
+            hint="make room on the file systems of HPCSITE_STATE_DIR and HPCSITE_CACHE_DIR, and "
+            "see that they are writable; then run the same command again",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -126,7 +144,7 @@ def parse_resolvers(text: str) -> list[str]:
     found = []
     for line in text.splitlines():
         fields = line.split()
-        if len(fields) >= 2 and fields[0] == "nameserver":  # noqa: PLR2004 - a keyword and its value
+        if len(fields) >= 2 and fields[0] == "nameserver":
             try:
                 address = ip_address(fields[1].partition("%")[0])
             except ValueError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from hpcsite.errors import CouldNotRunError
 from hpcsite.lab.spec import Machine
 from hpcsite.lab.sshkeys import HOST_KEY
 
@@ -92,17 +93,28 @@ def refresh_resolver(root: Path, environment: Environment) -> None:
         put(root, "etc/resolv.conf", wanted)
 
 
+def inside(root: Path, name: str) -> Path:
+    """Return a path below a machine's root.
+
+    Raises:
+        CouldNotRunError: a linked folder on the way would lead into this computer's own files.
+    """
+    path = root / name
+    if not path.parent.resolve().is_relative_to(root.resolve()):
+        raise CouldNotRunError(
+            f"{path.parent} leads out of the machine's file system",
+            hint="replace the machine by a fresh one: hpcsite lab reset",
+        )
+    return path
+
+
 def put(root: Path, name: str, text: str, mode: int = 0o644) -> None:
     """Write a file below a machine's root.
 
-    A link on the way would lead out of the machine into this computer's own files: the file
-    itself is replaced, never followed, and a linked folder is refused.
+    A file that is a link is replaced, never followed.
     """
-    path = root / name
+    path = inside(root, name)
     path.parent.mkdir(mode=0o700 if path.parent.name == ".ssh" else 0o755, exist_ok=True)
-    if not path.parent.resolve().is_relative_to(root.resolve()):
-        msg = f"{path.parent} leads out of the machine's root"
-        raise OSError(msg)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -47,9 +47,7 @@ def images_dir() -> Path:
     return cache_dir() / "images"
 
 
-def ensure(
-    recipe: Recipe, *, proxy: str, rebuild: bool, say: Callable[[str], None]
-) -> Image:
+def ensure(recipe: Recipe, *, proxy: str, rebuild: bool, say: Callable[[str], None]) -> Image:
     """Return the image of a recipe, built if there is none or if `rebuild` is set.
 
     Raises:
@@ -82,8 +80,11 @@ def _user(lab: Path) -> str:
 
 
 def _all() -> list[Image]:
-    return [Image(path.parent) for path in sorted(images_dir().glob("*/root"))
-            if not path.parent.name.startswith(_BUILDING)]
+    return [
+        Image(path.parent)
+        for path in sorted(images_dir().glob("*/root"))
+        if not path.parent.name.startswith(_BUILDING)
+    ]
 
 
 def _newest(recipe: Recipe) -> Image | None:
@@ -135,7 +136,9 @@ def build_hint(output: str) -> str:
     if "No space left on device" in output:
         return f"make room on the file system of {cache_dir()}, or set HPCSITE_CACHE_DIR"
     if "NO_PUBKEY" in output or "not signed" in output:
-        return "apt update && apt install debian-archive-keyring: this one is too old for the release"
+        return (
+            "apt update && apt install debian-archive-keyring: this one is too old for the release"
+        )
     if "Unable to locate package" in output:
         return "a name in site_lab's `packages` is not a package of this Debian release"
     return (

@@ -1,7 +1,6 @@
 """A lab's life: up, reset, stop, start, down. Each holds the lab's lock while it works."""
 
 import platform
-import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,7 +90,7 @@ def start(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
 def _locked(spec: LabSpec, say: Say) -> Iterator[None]:
     host.require_root()
     tools.require(nspawn.TOOLS)
-    with state.lock(f"lab-{spec.name}", say):
+    with host.disk_errors(), state.lock(f"lab-{spec.name}", say):
         yield
 
 
@@ -115,9 +114,7 @@ def _claim(spec: LabSpec, say: Say) -> None:
         teardown.tear_down(spec.name, spec.inventory)
     network.require_own_bridge(spec.name, dirs.root)
     # The record comes first: whatever is made after it, `down` finds.
-    state.write_record(
-        dirs.record, state.Record(spec.name, str(spec.inventory), str(spec.network))
-    )
+    state.write_record(dirs.record, state.Record(spec.name, str(spec.inventory), str(spec.network)))
     host.require_space(dirs.root, _UP_MIB, "for the machines")
 
 

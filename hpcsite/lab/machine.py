@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.lab import mounts, packages, processes
+from hpcsite.lab import cgroups, mounts, packages, processes
 
 _STOP_SECONDS = 20.0
 _KILL_SECONDS = 5.0
+_RUNTIME = Path("/run/systemd/nspawn")
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class MachineDir:
     """The folder of one machine and what is in it."""
 
     folder: Path
+    name: str  # under which systemd-nspawn runs it
 
     @property
     def root(self) -> Path:
@@ -82,6 +84,13 @@ def running(machine: MachineDir) -> bool:
     return processes.supervisor(machine.argument) is not None
 
 
+def controllers(machine: MachineDir) -> list[str] | None:
+    """Return the cgroup v2 controllers that the machine has; None if it does not run."""
+    supervisor = processes.supervisor(machine.argument)
+    payload = processes.children(supervisor) if supervisor else []
+    return cgroups.controllers(payload[0]) if payload else None
+
+
 def stop(machine: MachineDir) -> None:
     """Shut the machine down in order, or switch it off if that takes too long.
 
@@ -107,12 +116,25 @@ def switch_off(machine: MachineDir) -> None:
 def remove(machine: MachineDir) -> None:
     """Switch the machine off at once and remove all of it; works on a half-made one."""
     switch_off(machine)
+    _remove_runtime_files(machine)
     mounts.unmount_below(machine.folder)
     packages.harvest(machine.downloads)
     if machine.folder.exists():
         # Should this be interrupted, nothing must take what is left for a machine.
         machine.image.unlink(missing_ok=True)
         shutil.rmtree(machine.folder)
+
+
+def _remove_runtime_files(machine: MachineDir) -> None:
+    """Remove what a killed systemd-nspawn leaves below /run; one that ended did so itself."""
+    if mounts.is_mounted(machine.root):
+        root = machine.root.stat()
+        (_RUNTIME / "locks" / f"inode-{root.st_dev}:{root.st_ino}").unlink(missing_ok=True)
+    for kind in ("propagate", "unix-export"):
+        folder = _RUNTIME / kind / machine.name
+        mounts.unmount_below(folder)
+        if folder.is_dir():
+            folder.rmdir()
 
 
 def _end_supervisor(machine: MachineDir, number: int, seconds: float) -> None:

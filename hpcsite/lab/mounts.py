@@ -27,7 +27,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         fields, rest = before.split(), after.split(maxsplit=2)
-        if len(fields) < 6 or len(rest) < 3:  # noqa: PLR2004 - the format's fixed fields
+        if len(fields) < 6 or len(rest) < 3:
             continue
         point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
         mounts.append(Mount(Path(point), rest[0], rest[2]))
@@ -74,6 +74,14 @@ def mount_overlay(*, lower: Path, upper: Path, work: Path, point: Path) -> None:
             hint="keep the machines on a local ext4, xfs or btrfs file system: set "
             "HPCSITE_STATE_DIR to a folder on one",
         )
+
+
+def mount_tmpfs(point: Path) -> None:
+    """Mount a small file system in memory that may hold device files, if there is none."""
+    point.mkdir(exist_ok=True)
+    if not is_mounted(point):
+        options = "size=64k,mode=755,nosuid"
+        tools.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(point)])
 
 
 def unmount_below(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Machines as systemd-nspawn containers: native speed, the host's kernel."""
 
 import os
-import shutil
+import re
 import stat
 import subprocess
 import time
@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import cgroups, identity, machine, names, network, processes, state, tools
+from hpcsite.lab import identity, machine, mounts, names, network, processes, state, tools
 from hpcsite.lab.identity import Environment
 from hpcsite.lab.image import Image
 from hpcsite.lab.machine import MachineDir
 from hpcsite.lab.spec import Machine
+from hpcsite.lab.state import LabDirs
 
 TOOLS = ("systemd-nspawn", "ip", "nft", "mount", "umount", "ssh", "ssh-keygen")
 # NVIDIA's character devices (Documentation/admin-guide/devices.txt).
 _NVIDIA_MAJOR = 195
 _LINK_SECONDS = 5.0
 _CONSOLE_LINES = 20
+_TERMINAL_CODES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9])")
 # The host may run cgroup v1; machines are given v2 all the same, as Debian 13 knows nothing else.
 _UNIFIED = ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
 
 
-def nspawn_command(site: str, node: Machine, bridge: str, folder: MachineDir) -> list[str]:
+def nspawn_command(node: Machine, bridge: str, folder: MachineDir) -> list[str]:
     """Return the command that boots a machine."""
     devices = [
         f"--bind={folder.devices}/{number}:{path}" for number, path in enumerate(node.gpu_devices)
@@ -33,7 +35,7 @@ def nspawn_command(site: str, node: Machine, bridge: str, folder: MachineDir) ->
         *("systemd-nspawn", "--quiet", "--boot"),
         # No machined, no unit of its own: the lab works the same without systemd on the host.
         *("--register=no", "--keep-unit"),
-        f"--machine={names.machine(site, node.name)}",
+        f"--machine={folder.name}",
         f"--hostname={node.name}",
         folder.argument,
         f"--network-bridge={bridge}",
@@ -66,7 +68,7 @@ class Nspawn:
     """The nspawn backend of one lab."""
 
     network: network.Network
-    machines: Path
+    dirs: LabDirs
     environment: Environment
 
     def exists(self, node: str) -> bool:
@@ -128,23 +130,18 @@ class Nspawn:
             text = self._folder(node).console.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        return "\n".join(text.splitlines()[-_CONSOLE_LINES:])
-
-    def controllers(self, node: str) -> list[str]:
-        """Return the cgroup v2 controllers that the running machine has."""
-        supervisor = processes.supervisor(self._folder(node).argument)
-        payload = processes.children(supervisor) if supervisor else []
-        return cgroups.controllers(payload[0]) if payload else []
+        lines = [line.rstrip() for line in _TERMINAL_CODES.sub("", text).splitlines()]
+        return "\n".join([line for line in lines if line][-_CONSOLE_LINES:])
 
     def _folder(self, node: str) -> MachineDir:
-        return MachineDir(self.machines / node)
+        return self.dirs.machine(node)
 
     def _took_up(self, node: Machine, host_key: Path) -> None:
         text = identity.fingerprint(node, self.environment, host_key)
         state.write_atomically(self._folder(node.name).fingerprint, text, mode=0o600)
 
     def _launch(self, node: Machine, folder: MachineDir) -> None:
-        argv = nspawn_command(self.network.name, node, self.network.bridge, folder)
+        argv = nspawn_command(node, self.network.bridge, folder)
         folder.console.unlink(missing_ok=True)
         if Path("/run/systemd/system").is_dir():
             unit = names.unit(self.network.name, node.name)
@@ -175,9 +172,10 @@ class Nspawn:
 
 
 def _make_devices(folder: Path, count: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    # A file system of their own: the one below may be mounted `nodev`.
+    mounts.mount_tmpfs(folder)
     for number in range(count):
         path = folder / str(number)
+        path.unlink(missing_ok=True)
         os.mknod(path, stat.S_IFCHR, os.makedev(_NVIDIA_MAJOR, number))
         path.chmod(0o666)

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hpcsite.errors import CouldNotRunError, FailedError, HpcsiteError
+from hpcsite.errors import CouldNotRunError, FailedError, HpcsiteError, Problem
 from hpcsite.lab import aptconf, host, network, sshkeys, state
 from hpcsite.lab.backend import Backend
 from hpcsite.lab.identity import Environment
@@ -16,6 +16,19 @@ from hpcsite.lab.sshwait import Waiter
 
 _BOOT_SECONDS = 60.0
 _WORKERS = 8
+
+
+class MachinesError(FailedError):
+    """Something failed on one or more machines; carries a problem for each."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self._problems = problems
+
+    @property
+    def problems(self) -> list[Problem]:
+        """One for each machine, in inventory order."""
+        return self._problems
 
 
 @dataclass(frozen=True)
@@ -33,21 +46,22 @@ class Session:
         """Do something with several machines at once.
 
         Raises:
-            FailedError: it failed with some; says with which and why. The others are done.
+            MachinesError: it failed with some; says with which and why. The others are done.
         """
         with ThreadPoolExecutor(_WORKERS) as pool:
             futures = {machine.name: pool.submit(action, machine) for machine in machines}
             try:
                 failures = [
-                    f"{name}: {error}" for name, future in futures.items()
-                    if (error := _error(future))
+                    problem
+                    for name, future in futures.items()
+                    for problem in _problems(name, future)
                 ]
             except KeyboardInterrupt:
                 self.stopped.set()
                 pool.shutdown(cancel_futures=True)
                 raise
         if failures:
-            raise FailedError("\n".join(failures))
+            raise MachinesError(failures)
 
     def boot(self, machine: Machine) -> None:
         """Switch a machine on and wait until root can log in.
@@ -66,7 +80,10 @@ class Session:
             if self.backend.running(machine.name)
             else "the machine ended while it booted"
         )
-        raise CouldNotRunError(f"{what}; the end of its console:\n{self.backend.console(machine.name)}")
+        raise CouldNotRunError(
+            f"{what}; the end of its console:\n{self.backend.console(machine.name)}",
+            hint="hpcsite lab up mends what it can; hpcsite lab reset replaces the machine",
+        )
 
 
 def open_session(spec: LabSpec) -> Session:
@@ -92,6 +109,7 @@ def open_session(spec: LabSpec) -> Session:
             for machine in spec.machines
         ),
     )
+    sshkeys.give_to_owner(dirs.lab_files)
     apt = aptconf.read_host_apt()
     environment = Environment(
         network=spec.network,
@@ -101,12 +119,13 @@ def open_session(spec: LabSpec) -> Session:
         login_key=login_key,
     )
     host_keys = {name: dirs.host_keys / name / sshkeys.HOST_KEY for name in public_keys}
-    return Session(spec, dirs, Nspawn(net, dirs.machines, environment), apt, host_keys)
+    return Session(spec, dirs, Nspawn(net, dirs, environment), apt, host_keys)
 
 
-def _error(future: "Future[None]") -> str:
+def _problems(name: str, future: "Future[None]") -> list[Problem]:
     try:
-        future.result()
+        with host.disk_errors():
+            future.result()
     except HpcsiteError as error:
-        return error.message + (f" (hint: {error.hint})" if error.hint else "")
-    return ""
+        return [replace(each, message=f"{name}: {each.message}") for each in error.problems]
+    return []

@@ -9,6 +9,7 @@ from hpcsite.site.model import Host, Lab, Site
 
 # Host variable: devices that the machine has, where that is not what its node group declares.
 GPUS_VARIABLE = "site_lab_gpus"
+_GPUS_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def lab_spec(site: Site) -> LabSpec:
     problems = [
         problem
         for host in site.hosts.values()
-        for problem in [_address_problem(host, settings.network)]
+        for problem in (_address_problem(host, settings.network), _gpus_problem(host))
         if problem
     ]
     if problems:
@@ -79,8 +80,19 @@ def _gpu_devices(site: Site, host: Host) -> tuple[str, ...]:
     gpus = site.keys.node_groups[group].gpus if group else None
     if gpus is None:
         return ()
-    count = int(host.vars.get(GPUS_VARIABLE, gpus.count))
+    count = host.vars.get(GPUS_VARIABLE, gpus.count)
     return tuple(f"{gpus.device}{number}" for number in range(count))
+
+
+def _gpus_problem(host: Host) -> Problem | None:
+    count = host.vars.get(GPUS_VARIABLE, 0)
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _GPUS_MAX:
+        return None
+    return Problem(
+        f"{host.name}: {GPUS_VARIABLE} is `{count}`",
+        host.where,
+        f"a whole number from 0 to {_GPUS_MAX}: the GPU devices that this lab machine has",
+    )
 
 
 def _address_problem(host: Host, network: IPv4Network) -> Problem | None:

@@ -1,5 +1,6 @@
 """The lab's ssh: a key of its own, and host keys that are known before a machine boots."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,17 @@ def ensure_login_key(lab_files: Path, lab: str) -> str:
     lab_files.chmod(0o700)
     folder.chmod(0o700)
     return _ensure_key(login_key(lab_files), f"hpcsite lab {lab}")
+
+
+def give_to_owner(lab_files: Path) -> None:
+    """Give the key and known hosts to the inventory folder's owner.
+
+    Who wrote the inventory may deploy to its lab without being root: `sudo hpcsite lab up` then
+    leaves nothing of root's in that folder.
+    """
+    owner = lab_files.parent.stat()
+    for path in (lab_files, *lab_files.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def login_key(lab_files: Path) -> Path:

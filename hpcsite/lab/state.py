@@ -9,11 +9,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from hpcsite.errors import CouldNotRunError
+from hpcsite.lab import names
+from hpcsite.lab.machine import MachineDir
 from hpcsite.paths import cache_dir, state_dir
 
 _LOCK_SECONDS = 600
 # Characters with a meaning in the options of an overlay mount.
-_UNMOUNTABLE = frozenset(",:\\\"")
+_UNMOUNTABLE = frozenset(',:\\"')
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class LabDirs:
     def machines(self) -> Path:
         """One folder a machine."""
         return self.root / "machines"
+
+    def machine(self, node: str) -> MachineDir:
+        """Return the folder of one machine."""
+        return MachineDir(self.machines / node, names.machine(self.root.name, node))
 
     @property
     def host_keys(self) -> Path:

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from hpcsite.lab import cgroups, machine, processes, sshwait, state
-from hpcsite.lab.machine import MachineDir
+from hpcsite.lab import cgroups, host, machine, sshwait, state
 from hpcsite.lab.spec import LabSpec, Machine
 
 State = Literal["running", "stopped", "absent"]
@@ -40,7 +39,12 @@ class LabStatus:
 
 
 def status(spec: LabSpec) -> LabStatus:
-    """Look at a lab; changes nothing and waits for nobody."""
+    """Look at a lab; changes nothing and waits for nobody.
+
+    Raises:
+        CouldNotRunError: not root, whose labs these are.
+    """
+    host.require_root()
     dirs = state.lab_dirs(spec.name, spec.inventory)
     with ThreadPoolExecutor(len(spec.machines) or 1) as pool:
         found = tuple(pool.map(lambda node: _machine_status(dirs, node), spec.machines))
@@ -56,7 +60,7 @@ def status(spec: LabSpec) -> LabStatus:
 
 
 def _machine_status(dirs: state.LabDirs, node: Machine) -> MachineStatus:
-    folder = MachineDir(dirs.machines / node.name)
+    folder = dirs.machine(node.name)
     now: State = "absent"
     if machine.running(folder):
         now = "running"
@@ -70,8 +74,7 @@ def _machine_status(dirs: state.LabDirs, node: Machine) -> MachineStatus:
 def _controllers(dirs: state.LabDirs, found: tuple[MachineStatus, ...]) -> list[str]:
     """Return what a running machine has; where none runs, what this process has."""
     for each in found:
-        supervisor = processes.supervisor(MachineDir(dirs.machines / each.name).argument)
-        payload = processes.children(supervisor) if supervisor else []
-        if payload:
-            return cgroups.controllers(payload[0])
+        measured = machine.controllers(dirs.machine(each.name))
+        if measured is not None:
+            return measured
     return cgroups.controllers(os.getpid())

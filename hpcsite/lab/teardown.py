@@ -30,7 +30,7 @@ def tear_down(name: str, inventory: Path) -> None:
     dirs = state.lab_dirs(name, inventory)
     nodes = [path.name for path in dirs.machines.iterdir()] if dirs.machines.is_dir() else []
     with ThreadPoolExecutor(len(nodes) or 1) as pool:
-        list(pool.map(lambda node: machine.remove(machine.MachineDir(dirs.machines / node)), nodes))
+        list(pool.map(lambda node: machine.remove(dirs.machine(node)), nodes))
     network.remove(name)
     mounts.unmount_below(dirs.root)
     image.release(dirs.root)
