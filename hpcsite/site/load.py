@@ -109,11 +109,10 @@ def _host_variables(variables: dict[str, Any], draft: Draft) -> dict[str, Any]:
     The last has no definition in the map of sources.
     """
     encrypted = bool(draft.sources.encrypted)
-    defined = {definition.name for definition in draft.sources.definitions}
     return {
         name: value
         for name, value in variables.items()
         if (name in HOST_KEYS or not name.startswith(PREFIX))
         and not name.endswith(_SECRET_WORDS)
-        and (name in defined or not encrypted)
+        and (not encrypted or draft.sources.of(name))
     }

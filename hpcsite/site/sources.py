@@ -6,6 +6,7 @@ Meaning is Ansible's affair (`hpcsite.site.inventory`); this is only a map from 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import yaml
@@ -86,17 +87,33 @@ class Sources:
 
     def of(self, name: str) -> list[Definition]:
         """Every definition of a variable."""
-        return [definition for definition in self.definitions if definition.name == name]
+        return self._by_name.get(name, [])
 
     def where_group(self, name: str) -> Location | None:
         """Where a group is first named."""
-        return _first(self.groups, name)
+        return self._group_lines.get(name)
 
     def where_host(self, name: str) -> Location | None:
         """Where a host is first named, also by a pattern such as gpu[01:08]."""
-        return _first(self.hosts, name) or next(
+        return self._host_lines.get(name) or next(
             (m.where for m in self.hosts if matches(m.name, name)), None
         )
+
+    # The map is complete before it is read: each index is made once.
+    @cached_property
+    def _by_name(self) -> dict[str, list[Definition]]:
+        index: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            index.setdefault(definition.name, []).append(definition)
+        return index
+
+    @cached_property
+    def _group_lines(self) -> dict[str, Location]:
+        return _first_lines(self.groups)
+
+    @cached_property
+    def _host_lines(self) -> dict[str, Location]:
+        return _first_lines(self.hosts)
 
     def add_vars(self, file: SourceFile, root: yaml.Node | None) -> None:
         """Add a file of `group_vars/` or `host_vars/`."""
@@ -187,9 +204,12 @@ def matches(pattern: str, host: str) -> bool:
     return re.fullmatch(r"\w+".join(parts), host) is not None
 
 
-def _first(mentions: list[Mention], name: str) -> Location | None:
-    ordered = sorted(mentions, key=lambda mention: not mention.declares)
-    return next((mention.where for mention in ordered if mention.name == name), None)
+def _first_lines(mentions: list[Mention]) -> dict[str, Location]:
+    """Map each name to its first mention; a declaration goes before a variables file."""
+    lines: dict[str, Location] = {}
+    for mention in sorted(mentions, key=lambda mention: not mention.declares):
+        lines.setdefault(mention.name, mention.where)
+    return lines
 
 
 def _bad_part(group: str, part: str, where: Location) -> Problem:
