@@ -3,6 +3,7 @@
 What a version leaves out is empty, never an error. TRES are counts by name, memory in MiB.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from hpcsite.slurm.node_records import read_json
 
 # States that a job does not leave (squeue(1), JOB STATE CODES).
 ENDED = frozenset(
-    ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY")
-    + ("PREEMPTED", "TIMEOUT", "LAUNCH_FAILED")
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
+    "TIMEOUT".split()
 )
 # Why a job waits although nothing is wrong with it: others have what it asks for.
 BUSY_REASONS = frozenset(("Resources", "Priority", "ReqNodeNotAvail", "None", "Cleaning"))
@@ -75,7 +76,7 @@ def _number(amount: str) -> float:
         return 0
 
 
-def _by_id(jobs: Any) -> dict[int, SlurmJob]:
+def _by_id(jobs: Iterable[SlurmJob]) -> dict[int, SlurmJob]:
     return {job.id: job for job in jobs}
 
 
@@ -106,10 +107,10 @@ def _recorded(entry: dict[str, Any]) -> SlurmJob:
     )
 
 
-def _states(value: Any) -> tuple[str, ...]:
+def _states(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value.split(" ")[0],) if value else ()
-    return tuple(str(state) for state in value or ())
+    return tuple(str(state) for state in value) if isinstance(value, list) else ()
 
 
 def _tres_name(tres: dict[str, Any]) -> str:
@@ -117,7 +118,7 @@ def _tres_name(tres: dict[str, Any]) -> str:
     return f"{kind}/{name}" if name else kind
 
 
-def _exit_code(value: Any) -> str:
+def _exit_code(value: object) -> str:
     if not isinstance(value, dict):
         return ""
     returned = _set_number(value.get("return_code"))
@@ -126,8 +127,8 @@ def _exit_code(value: Any) -> str:
     return f"{returned}:{signal}"
 
 
-def _set_number(value: Any) -> int:
+def _set_number(value: object) -> int:
     """Slurm's number that may be unset: `{"set": true, "infinite": false, "number": 7}`."""
     if isinstance(value, dict):
         return int(value.get("number") or 0) if value.get("set", True) else 0
-    return int(value or 0)
+    return value if isinstance(value, int) else 0

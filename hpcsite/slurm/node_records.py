@@ -10,9 +10,8 @@ from typing import Any
 
 # States in which a node takes no job, whatever its base state says (slurm.conf(5), sinfo(1)).
 UNUSABLE = frozenset(
-    ("DOWN", "DRAIN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "INVALID", "INVALID_REG")
-    + ("NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "MAINTENANCE")
-    + ("REBOOT_ISSUED", "REBOOT_REQUESTED", "BLOCKED")
+    "BLOCKED DOWN DRAIN ERROR FAIL FUTURE INVALID INVALID_REG MAINTENANCE NOT_RESPONDING "
+    "POWERED_DOWN POWERING_DOWN POWER_DOWN REBOOT_ISSUED REBOOT_REQUESTED UNKNOWN".split()
 )
 
 
@@ -53,7 +52,7 @@ class SlurmNode:
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """The JSON in a Slurm command's output; what a login shell printed before it is skipped."""
+    """Return the JSON in a Slurm command's output; what a login shell printed before it is skipped."""
     start = text.find("{")
     try:
         value = json.loads(text[start:]) if start >= 0 else None
@@ -110,11 +109,11 @@ def _node(entry: dict[str, Any]) -> SlurmNode:
     )
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    """A list of words; older versions print a plain string instead."""
+def _words(value: object) -> tuple[str, ...]:
+    """Return a list of words; older versions print a plain string instead."""
     if isinstance(value, str):
         return tuple(value.replace("+", ",").split(",")) if value else ()
-    return tuple(str(word) for word in value or ())
+    return tuple(str(word) for word in value) if isinstance(value, list) else ()
 
 
 def _split_outside_brackets(text: str) -> list[str]:

@@ -24,7 +24,7 @@ def submit_host(site: Site) -> Host:
 
 
 def ordinary_user(site: Site) -> str:
-    """The user who runs verification; raises `CouldNotRunError` if the site names none."""
+    """Return the user who runs verification; raises `CouldNotRunError` if the site names none."""
     if site.keys.verify_user:
         return site.keys.verify_user
     raise CouldNotRunError(

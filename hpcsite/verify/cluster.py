@@ -72,7 +72,7 @@ class Cluster:
         return tuple(target for target in self.targets if target.gpus)
 
     def together(self, least: int) -> tuple[Target, ...]:
-        """The largest set of usable nodes that one job can span: those of one partition.
+        """Return the largest set of usable nodes that one job can span: those of one partition.
 
         Raises `NotMeasuredError` if it is smaller than `least`.
         """

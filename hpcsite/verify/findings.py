@@ -30,7 +30,7 @@ class BusyError(NotMeasuredError):
 
 @dataclass
 class Tally:
-    """Collects what is wrong and what is unknown; any wrong is a FAIL, else any unknown an ERROR."""
+    """Collects what is wrong (then it is a FAIL) and what is unknown (else an ERROR)."""
 
     wrong: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Tally:
         measurements: Iterable[Measurement] = (),
         properties: Iterable[Property] = (),
     ) -> Finding:
-        """The verdict; `reason` is said where all is well."""
+        """Return the verdict; `reason` is said where all is well."""
         status = Status.FAIL if self.wrong else Status.ERROR if self.unknown else Status.PASS
         said = "; ".join(self.wrong + self.unknown) or reason
         return Finding(status, said, tuple(nodes), tuple(measurements), tuple(properties))

@@ -20,13 +20,13 @@ RUN_FILE = "run.json"
 
 
 def new_run_id(started: datetime) -> str:
-    """An id that no other run has, e.g. `20261130-120915-3fa2`."""
+    """Return an id that no other run has, e.g. `20261130-120915-3fa2`."""
     return f"{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def make_run_folder(site_name: str, run_id: str) -> Path:
     """Make a run's folder, readable by its owner only; raises `CouldNotRunError`."""
-    folder = _runs_of(site_name) / run_id
+    folder = _folder(site_name, run_id)
     try:
         folder.mkdir(mode=0o700, parents=True)
         (folder / "raw").mkdir(mode=0o700)
@@ -36,6 +36,11 @@ def make_run_folder(site_name: str, run_id: str) -> Path:
             hint="set HPCSITE_STATE_DIR to a folder that you may write to",
         ) from error
     return folder
+
+
+def folder_of(run: Run) -> Path:
+    """Where a run of this computer is stored."""
+    return _folder(run.site, run.run_id)
 
 
 def save(folder: Path, run: Run) -> Path:
@@ -104,5 +109,5 @@ def _stored(site_name: str | None) -> list[Path]:
     return sorted((file.parent for file in state_dir().glob(pattern)), key=lambda run: run.name)
 
 
-def _runs_of(site_name: str) -> Path:
-    return site_state_dir(site_name) / "verify"
+def _folder(site_name: str, run_id: str) -> Path:
+    return site_state_dir(site_name) / "verify" / run_id

@@ -1,0 +1,205 @@
+"""One verification run of a site, from the lock to the stored result."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from hpcsite import __version__
+from hpcsite.errors import CouldNotRunError
+from hpcsite.paths import site_state_dir
+from hpcsite.site.model import Host, Site
+from hpcsite.slurm.node_records import (
+    SlurmOutputError,
+    read_config,
+    read_nodes,
+    read_up_partitions,
+)
+from hpcsite.verify import jobs
+from hpcsite.verify.access import find_identity, ordinary_user, submit_host
+from hpcsite.verify.cluster import Cluster
+from hpcsite.verify.context import Context, Core, Options
+from hpcsite.verify.engine import Check, Listener, run_checks
+from hpcsite.verify.evidence import Evidence
+from hpcsite.verify.findings import NotMeasuredError
+from hpcsite.verify.results import Result, Run, Summary
+from hpcsite.verify.store import make_run_folder, new_run_id, save
+from hpcsite.verify.suites import choose
+from hpcsite.verify.transport import Identity, SshTransport, Transport, UnreachableError
+
+
+class Silent:
+    """A listener for callers that need none."""
+
+    def planned(self, checks: Sequence[Check]) -> None:
+        """Say nothing."""
+
+    def started(self, check: Check) -> None:
+        """Say nothing."""
+
+    def finished(self, result: Result) -> None:
+        """Say nothing."""
+
+
+def run_suites(
+    site: Site,
+    suites: Sequence[str],
+    *,
+    checks: Sequence[str] = (),
+    options: Options | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """Run suites on a site and store the run, in `store.folder_of(run)`.
+
+    `checks` chooses among the suites' checks by name. One run a site at a time. Raises
+    `UsageError` for an unknown name, `CouldNotRunError` if nothing could be run at all. An
+    interrupt (Ctrl-C) ends in a stored run that says so, with no job left.
+    """
+    chosen = choose(suites, checks)
+    return _run_stored(site, chosen, options or Options(), listener or Silent())
+
+
+def _run_stored(site: Site, checks: Sequence[Check], options: Options, listener: Listener) -> Run:
+    host, user = submit_host(site), ordinary_user(site)
+    with _only_run(site):
+        started = datetime.now(UTC)
+        run_id = new_run_id(started)
+        identities: dict[str, Identity] = {}
+        with SshTransport(site, identities) as transport:
+            identities[user] = find_identity(transport, host, user)
+            folder = make_run_folder(site.name, run_id)
+            core = Core(site, transport, host, user, options, run_id, folder)
+            results, interrupted = _run(core, checks, listener)
+        run = Run(
+            hpcsite_version=__version__,
+            run_id=run_id,
+            site=site.name,
+            cluster=site.cluster_name,
+            user=user,
+            submit_host=host.name,
+            suites=tuple(dict.fromkeys(check.suite for check in checks)),
+            started=started,
+            finished=datetime.now(UTC),
+            interrupted=interrupted,
+            results=tuple(results),
+            summary=Summary.of(results),
+        )
+        save(folder, run)
+        return run
+
+
+def _run(core: Core, checks: Sequence[Check], listener: Listener) -> tuple[list[Result], bool]:
+    evidence = Evidence(core.folder, "run")
+    cluster = measure_cluster(core, evidence)
+    context = Context(core, cluster, evidence)
+    _cancel_stale(context)
+    try:
+        return run_checks(core, cluster, checks, listener)
+    finally:
+        _leave_nothing(context, core.transport)
+
+
+def measure_cluster(core: Core, evidence: Evidence) -> Cluster:
+    """Ask Slurm for its nodes, partitions and configuration; raises `CouldNotRunError`."""
+    answers = []
+    for what, flags in (("nodes", ["--json"]), ("partitions", ["--json"]), ("config", [])):
+        argv = ["scontrol", "show", what, *flags]
+        try:
+            answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
+        except UnreachableError as error:
+            raise CouldNotRunError(f"cannot reach {error}", hint="try again") from error
+        evidence.record(answer, what)
+        if not answer.ok:
+            raise CouldNotRunError(
+                f"Slurm does not answer on {core.host.name}: {answer.complaint}",
+                hint=f"look at `systemctl status {_daemons(core.site)}`, and at the journal there",
+            )
+        answers.append(answer.stdout)
+    nodes, partitions, config = answers
+    try:
+        return Cluster(
+            core.site,
+            read_nodes(nodes),
+            read_up_partitions(partitions),
+            read_config(config),
+            core.options.partition,
+        )
+    except SlurmOutputError as error:
+        raise CouldNotRunError(
+            str(error), hint=f"hpcsite needs `scontrol --json`; see {core.folder}/raw/run"
+        ) from error
+
+
+def _daemons(site: Site) -> str:
+    controllers: tuple[Host, ...] = site.in_group("slurm_controller")
+    return f"slurmctld` on `{controllers[0].name}" if controllers else "slurmctld"
+
+
+def _cancel_stale(context: Context) -> None:
+    try:
+        jobs.cancel_stale(context)
+    except (NotMeasuredError, SlurmOutputError) as error:
+        raise CouldNotRunError(str(error), hint="try `squeue --me` on the login node") from error
+
+
+def _leave_nothing(context: Context, transport: Transport) -> None:
+    """Cancel what is left of this run's jobs and remove its folders; a second Ctrl-C waits."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        transport.resume()
+        with contextlib.suppress(UnreachableError):
+            jobs.cancel_all(context)
+            if leftovers := context.core.leftovers:
+                context.user(["rm", "-rf", "--", *leftovers], "clean-up", timeout_s=15)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _only_run(site: Site) -> Iterator[None]:
+    """Hold the site's lock, with the holder's name in it; raises `CouldNotRunError`."""
+    folder = site_state_dir(site.name)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CouldNotRunError(
+            f"cannot make {folder}: {error.strerror}",
+            hint="set HPCSITE_STATE_DIR to a folder that you may write to",
+        ) from error
+    holder = folder / "verify.holder"
+    try:
+        with FileLock(folder / "verify.lock", timeout=0):
+            holder.write_text(json.dumps(_self()), encoding="utf-8")
+            try:
+                yield
+            finally:
+                holder.unlink(missing_ok=True)
+    except Timeout:
+        raise CouldNotRunError(
+            f"site {site.name} is being verified already{_who(holder)}",
+            hint="wait until that run is over, or end it; one run a site at a time, since runs "
+            "would disturb each other's measurements",
+        ) from None
+
+
+def _self() -> dict[str, str | int]:
+    return {
+        "pid": os.getpid(),
+        "user": os.environ.get("SUDO_USER") or os.environ.get("USER") or str(os.geteuid()),
+        "host": socket.gethostname(),
+        "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+    }
+
+
+def _who(holder: Path) -> str:
+    try:
+        known = json.loads(holder.read_text(encoding="utf-8"))
+        return " by {user} on {host}, process {pid}, since {since}".format(**known)
+    except (OSError, ValueError, KeyError):
+        return ""

@@ -1,0 +1,115 @@
+"""The same short job on each node, started by srun, so that its output comes back.
+
+One srun a node: a node that does not answer then names itself, where one job over all nodes
+would only fail. Sbatch's output would stay on a node without a shared file system.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hpcsite.verify.cluster import Target
+from hpcsite.verify.context import Context
+from hpcsite.verify.findings import NotMeasuredError
+
+# Sruns at the same time; each is a process on the login node and a request to slurmctld.
+_AT_ONCE = 16
+_ANSWER_S = 20
+# What srun says if --immediate ran out before it got its node (srun(1)).
+_BUSY_WORDS = ("are busy", "queued and waiting for resources", "Unable to allocate resources: Un")
+
+_SCRIPT = """
+folder=$(mktemp -d) || exit 9
+trap 'rm -rf "$folder"' EXIT
+one() {{
+  timeout -k 5 {limit} {driver} srun {flags} --nodelist="$1" --partition="$2" {command} \\
+    >"$folder/$1.out" 2>"$folder/$1.err" </dev/null
+  echo $? >"$folder/$1.rc"
+}}
+while [ $# -gt 0 ]; do
+  while [ "$(jobs -rp | wc -l)" -ge {at_once} ]; do wait -n; done
+  one "$1" "$2" &
+  shift 2
+done
+wait
+for rc in "$folder"/*.rc; do
+  node=$(basename "$rc" .rc)
+  echo "@ $node $(cat "$rc")"
+  sed 's/^/> /' "$folder/$node.out"
+  sed 's/^/! /' "$folder/$node.err"
+done
+"""
+
+
+@dataclass(frozen=True)
+class NodeAnswer:
+    """What the job on one node did."""
+
+    node: str
+    rc: int
+    stdout: str
+    stderr: str
+
+    @property
+    def busy(self) -> bool:
+        """Whether it never started because others use the node."""
+        return self.rc != 0 and any(word in self.stderr for word in _BUSY_WORDS)
+
+    @property
+    def complaint(self) -> str:
+        """One line for a person: the first error that srun gave, else how it ended."""
+        if self.rc in (124, 137):
+            return "no answer in time"
+        said = [line.strip() for line in self.stderr.splitlines() if "error" in line]
+        return said[0] if said else f"exit code {self.rc}"
+
+
+def spread(
+    context: Context,
+    targets: Sequence[Target],
+    command: Sequence[str],
+    *flags: str,
+    name: str,
+    driver: Sequence[str] = (),
+) -> dict[str, NodeAnswer]:
+    """Run `command` in a job on each target; answers by node, none left out.
+
+    A `driver` is a program on the submit host that is given the srun as its arguments. A node that
+    is busy is waited for as long as the run's patience lasts. Raises `NotMeasuredError` if the
+    answers as a whole cannot be read.
+    """
+    patience = int(context.options.wait_s)
+    common = [
+        *context.job_flags(None, minutes=2),
+        "--ntasks=1",
+        f"--immediate={max(patience, 1)}",
+        *flags,
+    ]
+    script = _SCRIPT.format(
+        limit=patience + _ANSWER_S,
+        driver=shlex.join(driver),
+        flags=shlex.join(common),
+        command=shlex.join(command),
+        at_once=_AT_ONCE,
+    )
+    pairs = [word for target in targets for word in (target.name, target.partition)]
+    rounds = -(-len(targets) // _AT_ONCE)
+    argv = ["bash", "-c", script, "spread", *pairs]
+    answer = context.user(argv, name, timeout_s=(patience + _ANSWER_S) * max(rounds, 1) + 10)
+    answers = read_answers(answer.stdout)
+    if missing := [target.name for target in targets if target.name not in answers]:
+        raise NotMeasuredError(f"no answer for {', '.join(missing)}: {answer.complaint}")
+    return answers
+
+
+def read_answers(text: str) -> dict[str, NodeAnswer]:
+    """Read what the script printed: `@ node rc`, then output after `> ` and errors after `! `."""
+    answers: dict[str, NodeAnswer] = {}
+    for block in f"\n{text}".split("\n@ ")[1:]:
+        head, *lines = block.splitlines()
+        node, _, rc = head.partition(" ")
+        out = "\n".join(line[2:] for line in lines if line.startswith("> "))
+        err = "\n".join(line[2:] for line in lines if line.startswith("! "))
+        if rc.strip().isdigit():
+            answers[node] = NodeAnswer(node, int(rc), out, err)
+    return answers

@@ -1,0 +1,224 @@
+"""Suite `mpi`: programs of hpcsite's own, compiled and started as a user's would be."""
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import pairwise
+
+from hpcsite.verify.claims import Claim, Mode
+from hpcsite.verify.cluster import Target, names
+from hpcsite.verify.context import Context
+from hpcsite.verify.engine import Check
+from hpcsite.verify.findings import BusyError, Finding, NotMeasuredError, Tally
+from hpcsite.verify.results import Direction, Measurement, Status
+from hpcsite.verify.suites import needs
+from hpcsite.verify.transport import Answer
+
+_SOURCES = ("self.h", "collectives.c", "pingpong.c")
+_PROGRAMS = ("collectives", "pingpong")
+_RUN_S = 60
+_SRUN_BUSY = ("are busy", "queued and waiting")
+# Compiles in a private folder, which the run removes at its end.
+_COMPILE = """
+command -v mpicc >/dev/null || { echo missing; exit 0; }
+mkdir -m 700 "$1" && cd "$1" || exit 9
+echo "folder=$1"
+shift
+while [ $# -gt 0 ]; do printf %s "$2" | base64 -d >"$1" || exit 9; shift 2; done
+for program in collectives pingpong; do
+  mpicc -O2 -std=c99 -D_GNU_SOURCE -o "$program" "$program.c" & pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || exit 8; done
+"""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Compiled programs in a folder on the submit host; `fault` says why there are none."""
+
+    folder: str = ""
+    fault: str = ""
+    missing: bool = False
+
+
+def programs(context: Context) -> Programs:
+    """Return the programs, compiled once in a run."""
+    return context.shared("mpi", _compile)
+
+
+def _compile(context: Context) -> Programs:
+    folder = files("hpcsite.verify") / "programs"
+    words = []
+    for name in _SOURCES:
+        words += [name, base64.b64encode((folder / name).read_bytes()).decode()]
+    private = f"/tmp/{context.core.job_name}"  # noqa: S108 - made by mkdir, which refuses another's
+    context.core.leftovers.append(private)
+    argv = ["bash", "-c", _COMPILE, "compile", private, *words]
+    answer = context.user(argv, "compile", timeout_s=60)
+    return read_compiled(answer)
+
+
+def read_compiled(answer: Answer) -> Programs:
+    """Read what the compile script said."""
+    if answer.ok and answer.stdout.strip().endswith("missing"):
+        return Programs(missing=True)
+    found = re.search(r"^folder=(\S+)$", answer.stdout, re.MULTILINE)
+    if found is None:
+        raise NotMeasuredError(f"no folder to compile in on the submit host: {answer.complaint}")
+    fault = "" if answer.ok else f"mpicc cannot compile a program: {answer.complaint}"
+    return Programs(found[1], fault)
+
+
+def find_collectives(context: Context) -> Finding:
+    """Ring, all-reduce and all-to-all over two ranks on each of two nodes."""
+    pair = context.cluster.together(2)[:2]
+    ranks = 4 if all(target.cpus > 1 for target in pair) else 2
+    answer = _run(context, pair, "collectives", ranks)
+    if isinstance(answer, Finding):
+        return answer
+    tally = Tally(collectives_faults(answer, names(pair), ranks))
+    return tally.finding(names(pair))
+
+
+def find_pingpong(context: Context) -> Finding:
+    """Latency and bandwidth between one rank on each of two nodes."""
+    pair = context.cluster.together(2)[:2]
+    answer = _run(context, pair, "pingpong", 2)
+    if isinstance(answer, Finding):
+        return answer
+    measured = read_pingpong(answer.stdout, ",".join(names(pair)))
+    tally = Tally()
+    if not answer.ok:
+        tally.wrong.append(f"the program ended with {answer.rc}: {answer.complaint}")
+    elif fault := pingpong_fault(measured):
+        tally.unknown.append(fault)
+    return tally.finding(names(pair), measurements=measured)
+
+
+def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> Answer | Finding:
+    """Start a program by srun; a finding where that much cannot be done."""
+    built = programs(context)
+    if built.missing:
+        return Finding(Status.SKIP, f"no mpicc on {context.core.host.name}", names(tuple(pair)))
+    if built.fault:
+        return Finding(Status.FAIL, built.fault, names(tuple(pair)))
+    copy = f"/tmp/{context.core.job_name}-{program}"  # noqa: S108 - on compute nodes; own name
+    argv = [
+        "srun",
+        *context.job_flags(None, minutes=3, memory_mib=512),
+        f"--immediate={max(int(context.options.wait_s), 1)}",
+        f"--partition={pair[0].partition}",
+        f"--nodelist={','.join(target.name for target in pair)}",
+        f"--nodes={len(pair)}",
+        f"--ntasks={ranks}",
+        f"--ntasks-per-node={ranks // len(pair)}",
+        "--distribution=block",
+        "--input=none",
+        "--mpi=pmix",
+        "--kill-on-bad-exit=1",
+        f"--bcast={copy}",
+        f"{built.folder}/{program}",
+        "--remove-self",
+    ]
+    answer = context.user(argv, program, timeout_s=context.options.wait_s + _RUN_S)
+    if not answer.ok and any(word in answer.stderr for word in _SRUN_BUSY):
+        raise BusyError(",".join(target.name for target in pair))
+    return answer
+
+
+def collectives_faults(answer: Answer, expected: Sequence[str], ranks: int) -> list[str]:
+    """Say what is wrong with what `collectives` printed."""
+    if not answer.ok:
+        return [f"the program ended with {answer.rc}: {first_error(answer)}"]
+    pairs = [line.partition("=")[::2] for line in answer.stdout.splitlines() if "=" in line]
+    values = dict(pairs)
+    hosts = {value.partition(".")[0] for key, value in pairs if key == "host"}
+    faults = []
+    if hosts != set(expected):
+        faults.append(f"ranks ran on {', '.join(sorted(hosts)) or 'no node'}")
+    right = {
+        "ranks": str(ranks),
+        "ring": str(ranks * (ranks + 1) // 2),
+        "allreduce_errors": "0",
+        "alltoall_errors": "0",
+    }
+    faults += [
+        f"{key} is {values.get(key, 'missing')}, not {value}"
+        for key, value in right.items()
+        if values.get(key) != value
+    ]
+    return faults
+
+
+def first_error(answer: Answer) -> str:
+    """Return the first line that tells of an error, which later ones only follow from."""
+    lines = [line.strip() for line in answer.stderr.splitlines()]
+    return next((line for line in lines if "error" in line.lower()), answer.complaint)
+
+
+def read_pingpong(text: str, nodes: str) -> list[Measurement]:
+    """Read what `pingpong` printed."""
+    measured = []
+    if found := re.search(r"^latency_us=([0-9.]+)$", text, re.MULTILINE):
+        measured.append(
+            Measurement(
+                name="latency",
+                value=float(found[1]),
+                unit="us",
+                direction=Direction.LOWER,
+                at={"message_bytes": 0, "nodes": nodes},
+            )
+        )
+    for size, rate in re.findall(r"^bandwidth (\d+) ([0-9.]+)$", text, re.MULTILINE):
+        measured.append(
+            Measurement(
+                name="bandwidth",
+                value=float(rate),
+                unit="GB/s",
+                direction=Direction.HIGHER,
+                at={"message_bytes": int(size), "nodes": nodes},
+            )
+        )
+    return measured
+
+
+def pingpong_fault(measured: Sequence[Measurement]) -> str:
+    """Why the numbers cannot be believed; empty if they can."""
+    latency = [one.value for one in measured if one.name == "latency"]
+    sizes = [int(one.at["message_bytes"]) for one in measured if one.name == "bandwidth"]
+    if len(latency) != 1 or len(sizes) < 2:
+        return "the program printed no latency, or too few bandwidths"
+    if any(one.value <= 0 for one in measured) or any(b <= a for a, b in pairwise(sizes)):
+        return "the program printed numbers that cannot be"
+    return ""
+
+
+def _busy_pair(context: Context) -> Claim:
+    try:
+        pair = context.cluster.together(2)[:2]
+    except NotMeasuredError:
+        return Claim()
+    return Claim(frozenset(names(pair)), Mode.BUSY)
+
+
+_TWO = (needs.compute_nodes(2),)
+CHECKS = (
+    Check(
+        "mpi",
+        "collectives",
+        "Ring, all-reduce and all-to-all over two nodes give the right result.",
+        find_collectives,
+        _TWO,
+        _busy_pair,
+    ),
+    Check(
+        "mpi",
+        "pingpong",
+        "Latency and bandwidth between two nodes are measured.",
+        find_pingpong,
+        _TWO,
+        _busy_pair,
+    ),
+)

@@ -1,0 +1,36 @@
+"""What checks need. A need answers why it is not met, or nothing; then the check is a SKIP.
+
+Needs ask what the site declares, never what happens to be up: a node that is down is an error of
+the check that misses it, not a reason to skip it.
+"""
+
+from collections.abc import Callable
+
+from hpcsite.verify.context import Context
+from hpcsite.verify.findings import NotMeasuredError
+
+
+def compute_nodes(least: int) -> Callable[[Context], str]:
+    """At least so many compute nodes."""
+
+    def need(context: Context) -> str:
+        count = len(context.cluster.declared)
+        return "" if count >= least else f"needs {least} compute nodes, the site has {count}"
+
+    return need
+
+
+def gpus(context: Context) -> str:
+    """Nodes with GPUs."""
+    return "" if context.cluster.gpu_declared else "no node group of the site declares GPUs"
+
+
+def accounting(context: Context) -> str:
+    """Accounting, where the site has a host for it."""
+    return "" if context.site.in_group("slurm_dbd") else "the site has no host in slurm_dbd"
+
+
+def require_nodes(context: Context) -> None:
+    """Raise `NotMeasuredError` if no compute node can be used at all."""
+    if not context.cluster.targets:
+        raise NotMeasuredError("no compute node can be used: " + "; ".join(context.cluster.blocked))

@@ -1,0 +1,193 @@
+"""Suite `slurm`: jobs start where they should, end when they must, or are refused."""
+
+import re
+from collections.abc import Sequence
+
+from hpcsite.slurm.job_records import BUSY_REASONS, SlurmJob
+from hpcsite.verify import jobs
+from hpcsite.verify.claims import Claim, Mode
+from hpcsite.verify.cluster import Target, names
+from hpcsite.verify.context import Context
+from hpcsite.verify.engine import Check
+from hpcsite.verify.findings import BusyError, Finding, Tally
+from hpcsite.verify.results import Status
+from hpcsite.verify.suites import needs
+from hpcsite.verify.suites.node import light_on_all
+
+# slurmctld looks for jobs over their time every 30 s (slurmctld/job_mgr.c, PERIODIC_TIMEOUT).
+_TIMEOUT_SEEN_S = 45
+# slurmctld cannot be asked, which says nothing about a request (slurm_errno.h's messages).
+_NO_CONTROLLER = re.compile(r"(?i)unable to contact|timed out|connection refused|communication")
+
+
+def find_every_node(context: Context) -> Finding:
+    """Run a batch job on each node, all submitted first."""
+    cluster = context.cluster
+    needs.require_nodes(context)
+    tally = Tally(unknown=list(cluster.blocked))
+    ids = {jobs.submit(context, target, "true")[0]: target.name for target in cluster.targets}
+    done = jobs.wait(context, ids, lambda job: job.ended, context.options.wait_s)
+    for job_id, node in ids.items():
+        job = done.get(job_id)
+        if job and waits_for_others(job) and node_still_up(context, node):
+            tally.unknown.append(f"could not run: nodes busy: {node} ({job.reason})")
+        elif fault := batch_fault(job, node):
+            tally.wrong.append(fault)
+    jobs.cancel(context, [i for i in ids if i in done and not done[i].ended])
+    return tally.finding(cluster.declared)
+
+
+def waits_for_others(job: SlurmJob) -> bool:
+    """Whether it waits with nothing wrong."""
+    return job.state == "PENDING" and job.reason in BUSY_REASONS
+
+
+def node_still_up(context: Context, node: str) -> bool:
+    """Whether Slurm still takes jobs for a node that was usable when the run began."""
+    return jobs.nodes_now(context, [node])[node].usable
+
+
+def batch_fault(job: SlurmJob | None, node: str) -> str:
+    """Say what is wrong with a batch job that should have run `true` on a node."""
+    if job is None:
+        return f"Slurm lost the job on {node}"
+    if job.state != "COMPLETED":
+        why = f" ({job.reason})" if job.reason not in ("", "None") else ""
+        return f"the job on {node} did not complete: {job.state}{why}"
+    if job.nodes != node:
+        return f"the job for {node} ran on {job.nodes}"
+    return "" if job.exit_code == "0:0" else f"the job on {node} ended with {job.exit_code}"
+
+
+def find_multi_node(context: Context) -> Finding:
+    """One job over all usable nodes of the partition; each task tells its node."""
+    targets = context.cluster.together(2)
+    argv = [
+        "srun",
+        *context.job_flags(None, minutes=2),
+        f"--immediate={max(int(context.options.wait_s), 1)}",
+        f"--partition={targets[0].partition}",
+        f"--nodelist={','.join(names(targets))}",
+        f"--nodes={len(targets)}",
+        f"--ntasks={len(targets)}",
+        "--ntasks-per-node=1",
+        "--input=none",
+        "sh",
+        "-c",
+        'echo "node=$SLURMD_NODENAME of=$SLURM_NTASKS"',
+    ]
+    answer = context.user(argv, "multi-node", timeout_s=context.options.wait_s + 30)
+    if not answer.ok and "busy" in answer.stderr:
+        raise BusyError(",".join(names(targets)))
+    tally = Tally(read_tasks(answer.stdout, names(targets), answer.complaint))
+    return tally.finding(names(targets))
+
+
+def read_tasks(text: str, expected: Sequence[str], complaint: str) -> list[str]:
+    """Say what is wrong with a multi-node job's output: each node once, each knowing all tasks."""
+    found = re.findall(r"^node=(\S+) of=(\d+)$", text, flags=re.MULTILINE)
+    ran = [node for node, _ in found]
+    faults = []
+    if missing := [node for node in expected if node not in ran]:
+        faults.append(f"no task ran on {', '.join(missing)}: {complaint}")
+    if len(ran) != len(set(ran)):
+        faults.append("two tasks ran on the same node")
+    if stray := sorted(set(ran) - set(expected)):
+        faults.append(f"a task ran on {', '.join(stray)}")
+    if any(int(of) != len(expected) for _, of in found):
+        faults.append("a task was told a wrong number of tasks")
+    return faults
+
+
+def _last_node(context: Context) -> list[Target]:
+    return list(context.cluster.targets[-1:])
+
+
+def find_time_limit(context: Context) -> Finding:
+    """See a sleeping job ended as TIMEOUT soon after its limit, which is moved close."""
+    needs.require_nodes(context)
+    (target,) = _last_node(context)
+    nodes = (target.name,)
+    if context.cluster.config.get("OverTimeLimit", "0 min").split()[0] != "0":
+        allowed = context.cluster.config["OverTimeLimit"]
+        return Finding(Status.SKIP, f"OverTimeLimit lets jobs run on for {allowed}", nodes)
+    (job_id,) = jobs.submit(context, target, "sleep 600", minutes=1)
+    started = jobs.wait_started(context, [job_id])
+    jobs.refuse_busy(context, started)
+    # A minute is the shortest limit, so the end is moved; users may shorten their own jobs.
+    moved = context.user(["scontrol", "update", f"JobId={job_id}", "EndTime=now+2"], "shorten")
+    within = _TIMEOUT_SEEN_S if moved.ok else _TIMEOUT_SEEN_S + 60
+    job = jobs.wait(context, [job_id], lambda job: job.ended, within).get(job_id)
+    jobs.cancel(context, [job_id])
+    tally = Tally()
+    if job is None or job.state != "TIMEOUT":
+        state = job.state if job else "unknown to Slurm"
+        tally.wrong.append(f"a job past its time limit on {target.name} is {state}, not TIMEOUT")
+    return tally.finding(nodes)
+
+
+def _light_on_last(context: Context) -> Claim:
+    return Claim(frozenset(names(tuple(_last_node(context)))), Mode.LIGHT)
+
+
+def impossible(context: Context) -> dict[str, list[str]]:
+    """Return requests that no cluster may take, by what is asked."""
+    cluster = context.cluster
+    nodes = len(cluster.nodes) + 1
+    asked = {
+        "an unknown partition": ["--partition=hpcsite-has-no-such-partition"],
+        f"{nodes} nodes of {nodes - 1}": [f"--nodes={nodes}", f"--ntasks={nodes}"],
+    }
+    if most := max((known.gres.get("gpu", 0) for known in cluster.nodes.values()), default=0):
+        asked[f"{most + 1} GPUs on a node"] = ["--nodes=1", f"--gres=gpu:{most + 1}"]
+    return asked
+
+
+def find_bad_requests(context: Context) -> Finding:
+    """Each impossible request is refused at once."""
+    tally = Tally()
+    for what, flags in impossible(context).items():
+        argv = jobs.sbatch([*context.job_flags(None, minutes=1), *flags], "true")
+        answer = context.user(argv, "bad-request")
+        if accepted := jobs.job_ids(answer.stdout):
+            jobs.cancel(context, accepted)
+            tally.wrong.append(f"Slurm took a job that asks for {what}")
+        elif _NO_CONTROLLER.search(answer.stderr) or "sbatch: error" not in answer.stderr:
+            tally.unknown.append(f"asking for {what}: {answer.complaint}")
+    return tally.finding()
+
+
+ONE = (needs.compute_nodes(1),)
+CHECKS = (
+    Check(
+        "slurm",
+        "time_limit",
+        "A job past its time limit is ended as TIMEOUT.",
+        find_time_limit,
+        ONE,
+        _light_on_last,
+    ),
+    Check(
+        "slurm",
+        "every_node",
+        "A batch job runs on every compute node and ends with 0.",
+        find_every_node,
+        ONE,
+        light_on_all,
+    ),
+    Check(
+        "slurm",
+        "multi_node",
+        "One job spans all nodes of a partition, one task a node.",
+        find_multi_node,
+        (needs.compute_nodes(2),),
+        light_on_all,
+    ),
+    Check(
+        "slurm",
+        "bad_requests",
+        "Requests that cannot be met are refused when they are made.",
+        find_bad_requests,
+        ONE,
+    ),
+)
