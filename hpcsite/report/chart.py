@@ -9,7 +9,7 @@ from hpcsite.report.words import number, size
 from hpcsite.verify.results import Measurement, Run
 
 WIDTH, HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 18, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 34, 44
 _TICKS = 5
 
 
@@ -84,7 +84,7 @@ def svg(curve: Curve) -> str:
         f'<text class="best" text-anchor="{anchor}" x="{x(best[0]):.1f}" '
         f'y="{y(best[1]) - 9:.1f}">{number(best[1])} {escape(curve.unit)}</text>'
         f'<text class="axis" x="{_LEFT}" y="{HEIGHT - 6}">message size</text>'
-        f'<text class="axis" text-anchor="end" x="{_LEFT - 8}" y="12">{escape(curve.unit)}</text>'
+        f'<text class="axis" text-anchor="end" x="{_LEFT - 8}" y="14">{escape(curve.unit)}</text>'
     )
     return "".join([*parts, "</svg>"])
 

@@ -31,20 +31,21 @@ def text(run: Run, console: Console) -> None:
         line.append(f"  {result.reason}")
         console.print(line)
     # A pipe has no width of its own; there, nothing is cut.
-    width = None if console.is_terminal else _PIPE_WIDTH
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
     console.print()
-    console.print(_results(run), soft_wrap=False, width=width)
+    console.print(_results(run, expand=console.is_terminal), soft_wrap=False)
     if any(result.measurements for result in run.results):
         console.print()
-        console.print(_measurements(run), soft_wrap=False, width=width)
+        console.print(_measurements(run), soft_wrap=False)
 
 
-def _results(run: Run) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+def _results(run: Run, *, expand: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=expand)
     for column in ("", "check", "nodes"):
         table.add_column(column, no_wrap=column != "nodes")
     table.add_column("s", justify="right")
-    table.add_column("what it proves", no_wrap=True, overflow="ellipsis")
+    table.add_column("what it proves", no_wrap=True, overflow="ellipsis", ratio=1)
     for result in run.results:
         skipped = result.status is Status.SKIP
         table.add_row(

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from hpcsite.verify.results import Measurement, Result, Run, Status
+from hpcsite.verify.results import INTERRUPTED, Measurement, Result, Run, Status
 
 # What a person must act on stands first.
 ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.SKIP: 2, Status.PASS: 3}
@@ -37,8 +37,12 @@ def counts(run: Run) -> list[tuple[Status, int]]:
 
 
 def troubles(run: Run) -> list[Result]:
-    """Results that a person must act on, worst first."""
-    bad = [result for result in run.results if result.status in (Status.FAIL, Status.ERROR)]
+    """Return results that a person must act on, worst first; not those that an interrupt ended."""
+    bad = [
+        result
+        for result in run.results
+        if result.status in (Status.FAIL, Status.ERROR) and result.reason != INTERRUPTED
+    ]
     return sorted(bad, key=lambda result: ORDER[result.status])
 
 

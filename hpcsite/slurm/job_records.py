@@ -11,8 +11,18 @@ from hpcsite.slurm.node_records import read_json
 
 # States that a job does not leave (squeue(1), JOB STATE CODES).
 ENDED = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
-    "TIMEOUT".split()
+    {
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "TIMEOUT",
+    }
 )
 # Why a job waits although nothing is wrong with it: others have what it asks for.
 BUSY_REASONS = frozenset(("Resources", "Priority", "ReqNodeNotAvail", "None", "Cleaning"))

@@ -10,8 +10,24 @@ from typing import Any
 
 # States in which a node takes no job, whatever its base state says (slurm.conf(5), sinfo(1)).
 UNUSABLE = frozenset(
-    "BLOCKED DOWN DRAIN ERROR FAIL FUTURE INVALID INVALID_REG MAINTENANCE NOT_RESPONDING "
-    "POWERED_DOWN POWERING_DOWN POWER_DOWN REBOOT_ISSUED REBOOT_REQUESTED UNKNOWN".split()
+    {
+        "BLOCKED",
+        "DOWN",
+        "DRAIN",
+        "ERROR",
+        "FAIL",
+        "FUTURE",
+        "INVALID",
+        "INVALID_REG",
+        "MAINTENANCE",
+        "NOT_RESPONDING",
+        "POWERED_DOWN",
+        "POWERING_DOWN",
+        "POWER_DOWN",
+        "REBOOT_ISSUED",
+        "REBOOT_REQUESTED",
+        "UNKNOWN",
+    }
 )
 
 
@@ -52,7 +68,7 @@ class SlurmNode:
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """Return the JSON in a Slurm command's output; what a login shell printed before it is skipped."""
+    """Return the JSON that Slurm printed; what a login shell printed before it is skipped."""
     start = text.find("{")
     try:
         value = json.loads(text[start:]) if start >= 0 else None

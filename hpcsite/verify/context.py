@@ -42,6 +42,7 @@ class Core:
     """What all checks of a run share.
 
     `leftovers` are folders on the submit host that are removed when the run ends, however it ends.
+    `start` holds what Slurm said of its nodes when the run began.
     """
 
     site: Site
@@ -56,6 +57,7 @@ class Core:
     values: dict[str, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     leftovers: list[str] = field(default_factory=list)
+    start: Evidence | None = None
 
     @property
     def job_name(self) -> str:

@@ -15,7 +15,7 @@ from hpcsite.verify.context import Context, Core
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import Finding, NotMeasuredError
 from hpcsite.verify.nodesets import fold
-from hpcsite.verify.results import Result, Status
+from hpcsite.verify.results import INTERRUPTED, Result, Status
 from hpcsite.verify.transport import InterruptedRunError, UnreachableError
 
 MAX_WORKERS = 8
@@ -145,7 +145,7 @@ def _find(check: Check, context: Context) -> Finding:
     except UnreachableError as error:
         return Finding(Status.ERROR, f"cannot reach {error}")
     except InterruptedRunError:
-        return Finding(Status.ERROR, "interrupted")
+        return Finding(Status.ERROR, INTERRUPTED)
     except Exception as bug:  # noqa: BLE001 - one check's bug must not take the others' results
         context.evidence.keep("traceback.txt", traceback.format_exc())
         return Finding(Status.ERROR, f"a bug in hpcsite: {type(bug).__name__}: {bug}")
@@ -157,5 +157,5 @@ def _interrupted(check: Check) -> Result:
         check=check.name,
         about=check.about,
         status=Status.ERROR,
-        reason="interrupted",
+        reason=INTERRUPTED,
     )

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hpcsite.errors import ExitCode
 
+# The reason of a check that was to run, or ran, when the run was interrupted.
+INTERRUPTED = "interrupted"
 SCHEMA_VERSION: Literal[1] = 1
 
 

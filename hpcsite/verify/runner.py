@@ -1,6 +1,7 @@
 """One verification run of a site, from the lock to the stored result."""
 
 import contextlib
+import getpass
 import json
 import os
 import signal
@@ -97,6 +98,8 @@ def _run_stored(site: Site, checks: Sequence[Check], options: Options, listener:
 def _run(core: Core, checks: Sequence[Check], listener: Listener) -> tuple[list[Result], bool]:
     evidence = Evidence(core.folder, "run")
     cluster = measure_cluster(core, evidence)
+    core.start = Evidence(core.folder, "run")
+    core.start.add(evidence)
     context = Context(core, cluster, evidence)
     _cancel_stale(context)
     try:
@@ -191,7 +194,7 @@ def _only_run(site: Site) -> Iterator[None]:
 def _self() -> dict[str, str | int]:
     return {
         "pid": os.getpid(),
-        "user": os.environ.get("SUDO_USER") or os.environ.get("USER") or str(os.geteuid()),
+        "user": os.environ.get("SUDO_USER") or getpass.getuser(),
         "host": socket.gethostname(),
         "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
     }

@@ -90,7 +90,7 @@ class Identity:
     become: tuple[str, ...] = field(default=())
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
-        """Return the command as this user, in a login shell's environment (modules, PATH to Slurm)."""
+        """Return the command as this user, in a login shell's environment (modules, PATH)."""
         environment = [f"HOME={self.home}", f"USER={self.user}", f"LOGNAME={self.user}"]
         # "/" is the one folder that every node has: srun starts its tasks where it was called.
         shell = ["bash", "-lc", 'export LC_ALL=C; cd /; exec "$@"', "hpcsite", *argv]

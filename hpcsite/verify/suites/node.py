@@ -26,6 +26,8 @@ def light_on_all(context: Context) -> Claim:
 def find_state(context: Context) -> Finding:
     """Slurm's state of each compute node of the inventory."""
     cluster = context.cluster
+    if context.core.start:
+        context.evidence.add(context.core.start)
     tally = Tally(wrong=list(cluster.blocked))
     return tally.finding(cluster.declared)
 
