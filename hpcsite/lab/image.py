@@ -93,7 +93,7 @@ def _newest(recipe: Recipe) -> Image | None:
 
 
 def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
-    tools.require(["mmdebstrap", "setpriv"])
+    tools.require(["mmdebstrap", "setpriv", "unshare"])
     if not KEYRING.exists():
         raise CouldNotRunError(
             f"{KEYRING} is missing: Debian's packages could not be checked",
@@ -150,8 +150,7 @@ def build_hint(output: str) -> str:
 def _remove_garbage() -> None:
     """Remove what killed builds left; only called under the image lock."""
     for left in images_dir().glob(f"{_BUILDING}*"):
-        mounts.unmount_below(left)
-        shutil.rmtree(left)
+        mounts.remove_tree(left)
 
 
 def _prune(current: Image, recipe: Recipe) -> None:

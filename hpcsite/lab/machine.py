@@ -1,6 +1,5 @@
 """One nspawn machine by its folder alone: its files, mounts and processes."""
 
-import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -122,7 +121,7 @@ def remove(machine: MachineDir) -> None:
     if machine.folder.exists():
         # Should this be interrupted, nothing must take what is left for a machine.
         machine.image.unlink(missing_ok=True)
-        shutil.rmtree(machine.folder)
+        mounts.remove_tree(machine.folder)
 
 
 def _remove_runtime_files(machine: MachineDir) -> None:

@@ -1,6 +1,7 @@
 """Overlay mounts, and what is mounted."""
 
 import re
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,19 @@ def mount_tmpfs(point: Path) -> None:
     if not is_mounted(point):
         options = "size=64k,mode=755,nosuid"
         tools.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(point)])
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and what is mounted in it, while its last users are just ending."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while folder.exists():
+        unmount_below(folder)
+        try:
+            shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def unmount_below(folder: Path) -> None:

@@ -14,7 +14,8 @@ SCHEMA = 1
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 # What a Debian server has after an installation with ssh, and nothing of what roles install.
-# python3 and python3-apt are what Ansible needs on a Debian host.
+# python3 and python3-apt are what Ansible needs on a Debian host. libpam-systemd is left out: the
+# user manager that it starts for root holds up each machine's shutdown for ten seconds and more.
 PACKAGES = (
     "ca-certificates",
     "cron",
@@ -23,7 +24,6 @@ PACKAGES = (
     "iputils-ping",
     "kmod",
     "less",
-    "libpam-systemd",
     "logrotate",
     "netbase",
     "openssh-server",
@@ -43,6 +43,7 @@ set -eu
 chroot "$1" systemctl enable systemd-networkd.service ssh.service
 rm -f "$1"/etc/ssh/ssh_host_*
 rm -f "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id
+echo LANG=C.UTF-8 > "$1"/etc/default/locale
 """
 
 
@@ -80,8 +81,11 @@ class Recipe:
             f"-exec ln -t {archives} {{}} +"
         )
         return [
-            # Without its parent nobody would use what it builds: it ends with it.
-            *("setpriv", "--pdeathsig", "TERM", "mmdebstrap"),
+            # In namespaces of its own, and dead with its parent: a killed build leaves neither
+            # a process nor a mount, only files.
+            *("setpriv", "--pdeathsig", "KILL"),
+            *("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"),
+            "mmdebstrap",
             *("--mode=root", "--variant=apt", "--format=directory"),
             f"--architectures={self.architecture}",
             f"--include={','.join(sorted({*PACKAGES, *self.packages}))}",

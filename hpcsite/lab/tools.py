@@ -18,6 +18,7 @@ PACKAGES = {
     "ssh-keygen": "openssh-client",
     "systemd-nspawn": "systemd-container",
     "umount": "mount",
+    "unshare": "util-linux",
 }
 # Root's tools lie outside an ordinary user's PATH on Debian (`su` without `-` keeps that one).
 _SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
