@@ -76,13 +76,15 @@ def _not_a_folder(root: Path) -> Problem | None:
         if root.is_dir():
             next(root.iterdir(), None)
             return None
-        exists = root.exists() or root.is_symlink()
+        exists = root.exists()
     except OSError as error:
         return Problem(
             f"the inventory folder cannot be read: {error.strerror}",
             Location(root),
             hint="check the path and its permissions",
         )
+    if root.is_symlink() and not exists:
+        return _dead_link(root)
     if exists:
         return Problem(
             "the inventory is a file; hpcsite needs the folder around it",
@@ -174,9 +176,7 @@ def _readable(path: Path, folder: Folder) -> bool:
 
 def _file_problem(path: Path) -> Problem | None:
     if path.is_symlink() and not path.exists():
-        return Problem(
-            "this symbolic link leads nowhere", Location(path), hint="remove or repair the link"
-        )
+        return _dead_link(path)
     if not path.is_file():
         return Problem(
             "this is not a regular file", Location(path), hint="move it out of the inventory"
@@ -194,6 +194,12 @@ def _file_problem(path: Path) -> Problem | None:
             hint="an inventory file is text written by a person; is this one of another kind?",
         )
     return None
+
+
+def _dead_link(path: Path) -> Problem:
+    return Problem(
+        "this symbolic link leads nowhere", Location(path), hint="remove or repair the link"
+    )
 
 
 def _unreadable(path: Path, error: OSError) -> Problem:

@@ -1,7 +1,9 @@
 """`ansible-inventory --list`, run and read: groups, hosts and variables as Ansible sees them."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,24 +42,38 @@ def read_inventory(path: Path) -> Inventory:
     """
     argv = [str(tools_dir() / "ansible-inventory"), "--inventory", str(path.absolute()), "--list"]
     try:
-        done = subprocess.run(
-            argv,
-            env=ansible_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        code, output, complaints = _run(argv)
     except subprocess.TimeoutExpired as error:
         raise CouldNotRunError(
             f"ansible-inventory did not end within {TIMEOUT_S} s on {path}",
             hint="an inventory script or plugin in the folder may be waiting for something",
         ) from error
     except OSError as error:
-        raise CouldNotRunError(f"ansible-inventory cannot be started: {error}") from error
-    if done.returncode:
-        raise InvalidSiteError([_ansible_problem(path, done.stderr.decode(errors="replace"))])
-    return parse_inventory(json.loads(done.stdout))
+        raise CouldNotRunError(
+            f"ansible-inventory cannot be started: {error.strerror}",
+            hint=f"check {argv[0]}",
+        ) from error
+    if code:
+        raise InvalidSiteError([_ansible_problem(path, complaints)])
+    return parse_inventory(json.loads(output))
+
+
+def _run(argv: list[str]) -> tuple[int, bytes, str]:
+    """Run a tool in a session of its own, so that what it started ends with it."""
+    with subprocess.Popen(
+        argv,
+        env=ansible_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, complaints = process.communicate(timeout=TIMEOUT_S)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, output, complaints.decode(errors="replace")
 
 
 def parse_inventory(data: dict[str, Any]) -> Inventory:

@@ -16,7 +16,15 @@ MAX_NODES = 200_000
 MAX_DEPTH = 60
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
-_KNOWN_TAGS = ("tag:yaml.org,2002:", "!vault", "!unsafe")
+_KNOWN_TAGS = frozenset(
+    {
+        *("!vault", "!vault-encrypted", "!unsafe"),
+        *(
+            f"tag:yaml.org,2002:{name}"
+            for name in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp", "value")
+        ),
+    }
+)
 
 
 @dataclass
@@ -221,7 +229,7 @@ class _Structure:
                 first[text] = line_of(key)
 
     def _check_tag(self, node: yaml.Node) -> None:
-        if not str(node.tag).startswith(_KNOWN_TAGS):
+        if str(node.tag) not in _KNOWN_TAGS:
             self._add(f"unknown tag {node.tag}", node, "put a value that begins with ! in quotes")
 
     def _add(self, message: str, node: yaml.Node, hint: str) -> None:
