@@ -24,11 +24,11 @@ def text(run: Run, console: Console) -> None:
     head.append(f"  {words.headline(run)}", style="bold")
     head.append(f"  site {run.site}, {run.seconds:.1f} s, run {run.run_id}", style="dim")
     console.print(head)
-    for result in words.troubles(run):
+    for trouble in words.troubles(run):
         line = Text()
-        line.append(f"\n{result.status} ", style=_STYLES[result.status])
-        line.append(f"{result.suite}/{result.check}", style="bold")
-        line.append(f"  {result.reason}")
+        line.append(f"\n{trouble.status} ", style=_STYLES[trouble.status])
+        line.append(trouble.checks, style="bold")
+        line.append(f"\n  {trouble.reason}")
         console.print(line)
     # A pipe has no width of its own; there, nothing is cut.
     if not console.is_terminal:

@@ -1,5 +1,6 @@
 """What all renderers say alike."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from hpcsite.verify.results import INTERRUPTED, Measurement, Result, Run, Status
@@ -36,14 +37,28 @@ def counts(run: Run) -> list[tuple[Status, int]]:
     ]
 
 
-def troubles(run: Run) -> list[Result]:
-    """Return results that a person must act on, worst first; not those that an interrupt ended."""
-    bad = [
-        result
-        for result in run.results
-        if result.status in (Status.FAIL, Status.ERROR) and result.reason != INTERRUPTED
-    ]
-    return sorted(bad, key=lambda result: ORDER[result.status])
+@dataclass(frozen=True)
+class Trouble:
+    """Something that a person must act on: one cause, and every check that it spoiled."""
+
+    status: Status
+    reason: str
+    results: tuple[Result, ...]
+
+    @property
+    def checks(self) -> str:
+        """Names of the checks."""
+        return ", ".join(f"{result.suite}/{result.check}" for result in self.results)
+
+
+def troubles(run: Run) -> list[Trouble]:
+    """Return what a person must act on, worst first; not what an interrupt ended."""
+    causes: dict[tuple[Status, str], list[Result]] = {}
+    for result in run.results:
+        if result.status in (Status.FAIL, Status.ERROR) and result.reason != INTERRUPTED:
+            causes.setdefault((result.status, result.reason), []).append(result)
+    found = [Trouble(*cause, tuple(results)) for cause, results in causes.items()]
+    return sorted(found, key=lambda trouble: ORDER[trouble.status])
 
 
 def number(value: float) -> str:

@@ -58,7 +58,8 @@ class SlurmNode:
     @property
     def idle(self) -> bool:
         """Whether it runs nothing."""
-        return self.usable and not self.cpus_in_use and not any(self.gres_in_use.values())
+        quiet = not self.cpus_in_use and not any(self.gres_in_use.values())
+        return self.usable and quiet and "COMPLETING" not in self.states
 
     @property
     def condition(self) -> str:

@@ -10,9 +10,12 @@ from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import JOB_PREFIX, Context
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import BusyError, NotMeasuredError
+from hpcsite.verify.nodesets import fold
 from hpcsite.verify.transport import Answer
 
 POLL_S = 0.5
+# What srun says last if --immediate ran out before it got its nodes (slurm_errno.c).
+SRUN_BUSY = "Requested nodes are busy"
 # slurmdbd writes a job's end at once, but slurmctld may hand it over in batches.
 RECORDED_WITHIN_S = 20.0
 _REPEAT = 'n=$1; shift; for i in $(seq "$n"); do "$@" || exit; done'
@@ -103,8 +106,8 @@ def wait_started(context: Context, ids: Iterable[int]) -> Jobs:
     return wait(context, ids, lambda job: job.running or job.ended, context.options.wait_s)
 
 
-def wait_ended(context: Context, ids: Iterable[int], runs_s: float = 20) -> Jobs:
-    """Wait until jobs that run for at most `runs_s` seconds have started and ended.
+def wait_ended(context: Context, ids: Iterable[int], target: Target, runs_s: float = 20) -> Jobs:
+    """Wait until jobs on `target` that run at most `runs_s` seconds have started and ended.
 
     Raises `BusyError` for jobs that still wait for what others use, after cancelling them.
     """
@@ -112,20 +115,29 @@ def wait_ended(context: Context, ids: Iterable[int], runs_s: float = 20) -> Jobs
     jobs = wait(context, wanted, lambda job: job.ended, context.options.wait_s)
     if any(job.running or "COMPLETING" in job.states for job in jobs.values()):
         jobs = wait(context, wanted, lambda job: job.ended, runs_s)
-    refuse_busy(context, jobs)
+    refuse_busy(context, jobs, target)
     return jobs
 
 
-def refuse_busy(context: Context, jobs: Jobs) -> None:
-    """Raise `BusyError` if jobs still wait for resources that others use; cancels them all."""
+def refuse_busy(context: Context, jobs: Jobs, target: Target) -> None:
+    """Raise `NotMeasuredError` if jobs wait for what others use; cancels them all."""
     waiting = [job for job in jobs.values() if job.state == "PENDING"]
     if waiting and all(job.reason in BUSY_REASONS for job in waiting):
         cancel(context, jobs)
-        reasons = ", ".join(sorted({job.reason for job in waiting}))
-        raise BusyError(
-            f"{len(waiting)} of {len(jobs)} jobs still waited after "
-            f"{context.options.wait_s:.0f} s ({reasons})"
-        )
+        raise not_started(context, [target.name])
+
+
+def not_started(context: Context, nodes: Sequence[str]) -> NotMeasuredError:
+    """Why a job on these nodes did not start in time: one went down since, or all are in use."""
+    down = [
+        f"{name} is {node.condition}"
+        for name, node in nodes_now(context, nodes).items()
+        if not node.usable
+    ]
+    if down:
+        return NotMeasuredError(f"could not run: {'; '.join(down)}")
+    waited = f"{context.options.wait_s:.0f} s"
+    return BusyError(f"{fold(nodes)} still in use by others after {waited}")
 
 
 def nodes_now(context: Context, nodes: Iterable[str]) -> dict[str, SlurmNode]:

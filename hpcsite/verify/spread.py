@@ -6,17 +6,16 @@ would only fail. Sbatch's output would stay on a node without a shared file syst
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import NotMeasuredError
+from hpcsite.verify.jobs import SRUN_BUSY, not_started
 
 # Sruns at the same time; each is a process on the login node and a request to slurmctld.
 _AT_ONCE = 16
 _ANSWER_S = 20
-# What srun says if --immediate ran out before it got its node (srun(1)).
-_BUSY_WORDS = ("are busy", "queued and waiting for resources", "Unable to allocate resources: Un")
 
 _SCRIPT = """
 folder=$(mktemp -d) || exit 9
@@ -43,17 +42,13 @@ done
 
 @dataclass(frozen=True)
 class NodeAnswer:
-    """What the job on one node did."""
+    """What the job on one node did; `not_started` says why it never began."""
 
     node: str
     rc: int
     stdout: str
     stderr: str
-
-    @property
-    def busy(self) -> bool:
-        """Whether it never started because others use the node."""
-        return self.rc != 0 and any(word in self.stderr for word in _BUSY_WORDS)
+    not_started: str = ""
 
     @property
     def complaint(self) -> str:
@@ -99,7 +94,13 @@ def spread(
     answers = read_answers(answer.stdout)
     if missing := [target.name for target in targets if target.name not in answers]:
         raise NotMeasuredError(f"no answer for {', '.join(missing)}: {answer.complaint}")
-    return answers
+    return {node: _with_reason(context, answer) for node, answer in answers.items()}
+
+
+def _with_reason(context: Context, answer: NodeAnswer) -> NodeAnswer:
+    if answer.rc == 0 or SRUN_BUSY not in answer.stderr:
+        return answer
+    return replace(answer, not_started=str(not_started(context, [answer.node])))
 
 
 def read_answers(text: str) -> dict[str, NodeAnswer]:

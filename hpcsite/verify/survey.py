@@ -83,8 +83,8 @@ def _ask_nodes(context: Context, found: Survey) -> None:
         for node, answer in spread(context, targets, command, name="survey").items():
             if answer.rc == 0:
                 found.facts[node] = read_facts(node, answer.stdout)
-            elif answer.busy:
-                found.unknown[node] = f"could not run: nodes busy: {node}"
+            elif answer.not_started:
+                found.unknown[node] = answer.not_started
             else:
                 found.failed[node] = f"{node} does not run a job: {answer.complaint}"
 

@@ -34,7 +34,7 @@ def _find(context: Context, command: str, state: str, exit_code: str) -> Finding
     target = chosen(context)
     flags = ["--gres=gpu:1"] if target.gpus else []
     (job_id,) = jobs.submit(context, target, command, *flags, memory_mib=MEMORY_MIB)
-    jobs.wait_ended(context, [job_id])
+    jobs.wait_ended(context, [job_id], target)
     tally = Tally()
     try:
         record = jobs.recorded(context, [job_id], lambda job: job.ended).get(job_id)

@@ -139,8 +139,7 @@ def _nodes(context: Context, tally: Tally) -> dict[str, Offset]:
         try:
             found[node] = read_exchanges(answer.stdout)
         except NotMeasuredError:
-            busy = f"could not run: nodes busy: {node}"
-            tally.unknown.append(busy if answer.busy else f"{node}: {answer.complaint}")
+            tally.unknown.append(answer.not_started or f"{node}: {answer.complaint}")
     return found
 
 

@@ -10,7 +10,7 @@ from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.cluster import Target, names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
-from hpcsite.verify.findings import BusyError, Finding, NotMeasuredError, Tally
+from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
 from hpcsite.verify.spread import NodeAnswer, spread
 from hpcsite.verify.suites import needs
 
@@ -37,8 +37,8 @@ def find_binding(context: Context) -> Finding:
         command = ["sh", "-c", 'echo "devices=$CUDA_VISIBLE_DEVICES"']
         answers = spread(context, asked, command, f"--gres=gpu:{count}", name=f"gpus-{count}")
         for node, answer in answers.items():
-            if answer.busy:
-                tally.unknown.append(f"could not run: nodes busy: {node}")
+            if answer.not_started:
+                tally.unknown.append(answer.not_started)
             elif fault := binding_fault(answer, count):
                 tally.wrong.append(f"{node}: {fault}")
     return tally.finding(context.cluster.gpu_declared)
@@ -110,15 +110,12 @@ def _single_gpu_jobs(context: Context, target: Target, count: int) -> list[int]:
 
 
 def wait_idle(context: Context, target: Target) -> None:
-    """Wait until a node runs nothing; raises `BusyError` when the run's patience is over."""
+    """Wait until a node runs nothing; raises `NotMeasuredError` when patience is over."""
     for _ in range(max(int(context.options.wait_s), 1)):
-        node = jobs.nodes_now(context, [target.name])[target.name]
-        if node.idle:
+        if jobs.nodes_now(context, [target.name])[target.name].idle:
             return
         context.pause(1)
-    if not node.usable:
-        raise NotMeasuredError(f"{target.name} is {node.condition}")
-    raise BusyError(f"{target.name} has {node.cpus_in_use} CPUs and {node.gres_in_use} in use")
+    raise jobs.not_started(context, [target.name])
 
 
 def not_filled(running: jobs.Jobs, target: Target) -> str:
@@ -132,11 +129,11 @@ def not_filled(running: jobs.Jobs, target: Target) -> str:
 
 
 def refuse_if_used(context: Context, target: Target, running: jobs.Jobs) -> None:
-    """Raise `BusyError` if someone else's job took part of the node in the meantime."""
+    """Raise `NotMeasuredError` if others took part of the node in the meantime, or it went down."""
     node = jobs.nodes_now(context, [target.name])[target.name]
     ours = sum(job.tres.get("gres/gpu", 0) for job in running.values() if job.running)
-    if node.gres_in_use.get("gpu", 0) > ours:
-        raise BusyError(f"another job took GPUs of {target.name}")
+    if not node.usable or not ours or node.gres_in_use.get("gpu", 0) > ours:
+        raise jobs.not_started(context, [target.name])
 
 
 def device_faults(text: str, ids: Iterable[int], target: Target) -> list[str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
 
+from hpcsite.verify import jobs
 from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.cluster import Target, names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
-from hpcsite.verify.findings import BusyError, Finding, NotMeasuredError, Tally
+from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
 from hpcsite.verify.results import Direction, Measurement, Status
 from hpcsite.verify.suites import needs
 from hpcsite.verify.transport import Answer
@@ -19,7 +20,6 @@ from hpcsite.verify.transport import Answer
 _SOURCES = ("self.h", "collectives.c", "pingpong.c")
 _PROGRAMS = ("collectives", "pingpong")
 _RUN_S = 60
-_SRUN_BUSY = ("are busy", "queued and waiting")
 # Compiles in a private folder, which the run removes at its end.
 _COMPILE = """
 command -v mpicc >/dev/null || { echo missing; exit 0; }
@@ -123,8 +123,8 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
         "--remove-self",
     ]
     answer = context.user(argv, program, timeout_s=context.options.wait_s + _RUN_S)
-    if not answer.ok and any(word in answer.stderr for word in _SRUN_BUSY):
-        raise BusyError(",".join(target.name for target in pair))
+    if not answer.ok and jobs.SRUN_BUSY in answer.stderr:
+        raise jobs.not_started(context, [target.name for target in pair])
     return answer
 
 

@@ -140,8 +140,8 @@ def find_cuda(context: Context) -> Finding:
     argv = ["nvidia-smi", "-L"]
     answers = spread(context, asked, argv, "--gres=gpu:1", name="nvidia-smi") if asked else {}
     for node, answer in answers.items():
-        if answer.busy:
-            tally.unknown.append(f"could not run: nodes busy: {node}")
+        if answer.not_started:
+            tally.unknown.append(answer.not_started)
         elif answer.rc or "GPU " not in answer.stdout:
             said = answer.stdout.strip() or answer.complaint
             tally.wrong.append(f"nvidia-smi fails on {node}: {said.splitlines()[0]}")

@@ -9,7 +9,7 @@ from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.cluster import Target, names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
-from hpcsite.verify.findings import BusyError, Finding, Tally
+from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.results import Status
 from hpcsite.verify.suites import needs
 from hpcsite.verify.suites.node import light_on_all
@@ -30,7 +30,7 @@ def find_every_node(context: Context) -> Finding:
     for job_id, node in ids.items():
         job = done.get(job_id)
         if job and waits_for_others(job) and node_still_up(context, node):
-            tally.unknown.append(f"could not run: nodes busy: {node} ({job.reason})")
+            tally.unknown.append(f"could not run: nodes busy: {node}")
         elif fault := batch_fault(job, node):
             tally.wrong.append(fault)
     jobs.cancel(context, [i for i in ids if i in done and not done[i].ended])
@@ -77,8 +77,8 @@ def find_multi_node(context: Context) -> Finding:
         'echo "node=$SLURMD_NODENAME of=$SLURM_NTASKS"',
     ]
     answer = context.user(argv, "multi-node", timeout_s=context.options.wait_s + 30)
-    if not answer.ok and "busy" in answer.stderr:
-        raise BusyError(",".join(names(targets)))
+    if not answer.ok and jobs.SRUN_BUSY in answer.stderr:
+        raise jobs.not_started(context, names(targets))
     tally = Tally(read_tasks(answer.stdout, names(targets), answer.complaint))
     return tally.finding(names(targets))
 
@@ -113,7 +113,7 @@ def find_time_limit(context: Context) -> Finding:
         return Finding(Status.SKIP, f"OverTimeLimit lets jobs run on for {allowed}", nodes)
     (job_id,) = jobs.submit(context, target, "sleep 600", minutes=1)
     started = jobs.wait_started(context, [job_id])
-    jobs.refuse_busy(context, started)
+    jobs.refuse_busy(context, started, target)
     # A minute is the shortest limit, so the end is moved; users may shorten their own jobs.
     moved = context.user(["scontrol", "update", f"JobId={job_id}", "EndTime=now+2"], "shorten")
     within = _TIMEOUT_SEEN_S if moved.ok else _TIMEOUT_SEEN_S + 60
