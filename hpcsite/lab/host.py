@@ -39,7 +39,8 @@ def require_space(path: Path, mebibytes: int, purpose: str) -> None:
     Raises:
         CouldNotRunError: there is less.
     """
-    free = shutil.disk_usage(path).free // _MIB
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    free = shutil.disk_usage(existing).free // _MIB
     if free < mebibytes:
         raise CouldNotRunError(
             f"{path}: {free} MiB free, {mebibytes} MiB are needed {purpose}",

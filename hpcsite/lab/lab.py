@@ -103,19 +103,16 @@ def _claim(spec: LabSpec, say: Say) -> None:
             f"this inventory's lab is up under its former site_name, {other.name}",
             hint=f"hpcsite lab down {spec.inventory}, then up again",
         )
+    teardown.require_own_name(spec.name, spec.inventory)
+    network.require_own_bridge(spec.name, dirs.root)
+    network.require_free(spec.name, spec.network)
+    host.require_space(dirs.root, _UP_MIB, "for the machines")
     held = state.read_record(dirs.record)
     if held and held.inventory != str(spec.inventory):
-        if Path(held.inventory).is_dir():
-            raise CouldNotRunError(
-                f"a lab named {spec.name} was made from {held.inventory}",
-                hint=f"hpcsite lab down {held.inventory}, or choose another site_name",
-            )
         say(f"removing the lab {spec.name} of {held.inventory}, a folder that is gone")
         teardown.tear_down(spec.name, spec.inventory)
-    network.require_own_bridge(spec.name, dirs.root)
     # The record comes first: whatever is made after it, `down` finds.
     state.write_record(dirs.record, state.Record(spec.name, str(spec.inventory), str(spec.network)))
-    host.require_space(dirs.root, _UP_MIB, "for the machines")
 
 
 def _require_up(spec: LabSpec) -> None:

@@ -53,11 +53,20 @@ def ensure(net: Network) -> None:
         CouldNotRunError: the network collides with another, or a tool fails.
     """
     with state.lock("network"):
-        host.require_free(net.network, net.bridge, host.occupied_networks())
+        require_free(net.name, net.network)
         _ensure_bridge(net)
         table = names.table(net.name)
         tools.run(["nft", "-f", "-"], stdin=ruleset(table, net.bridge, net.network))
         kernel.raise_settings()
+
+
+def require_free(name: str, network: IPv4Network) -> None:
+    """Check that nothing but the lab's own bridge uses its network.
+
+    Raises:
+        CouldNotRunError: names the interface or route that does.
+    """
+    host.require_free(network, names.bridge(name), host.occupied_networks())
 
 
 def attach(net: Network, interface: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hpcsite.errors import CouldNotRunError
 from hpcsite.lab import host, image, machine, mounts, network, state
 from hpcsite.lab.session import Session
 
@@ -14,15 +15,31 @@ def down(name: str, inventory: Path, say: Callable[[str], None]) -> bool:
     """Remove everything of a lab but the caches; tell whether there was anything.
 
     Raises:
-        CouldNotRunError: not root, or another command works on the lab and does not end.
+        CouldNotRunError: not root, the lab is another inventory's, or another command works on
+            it and does not end.
     """
     host.require_root()
     with state.lock(f"lab-{name}", say):
         dirs = state.lab_dirs(name, inventory)
+        require_own_name(name, inventory)
         network.require_own_bridge(name, dirs.root)
         found = dirs.root.exists() or dirs.lab_files.exists()
         tear_down(name, inventory)
         return found
+
+
+def require_own_name(name: str, inventory: Path) -> None:
+    """Check that no other inventory folder has a lab of this name; one that is gone has none.
+
+    Raises:
+        CouldNotRunError: another has.
+    """
+    held = state.read_record(state.lab_dirs(name, inventory).record)
+    if held and held.inventory != str(inventory) and Path(held.inventory).is_dir():
+        raise CouldNotRunError(
+            f"a lab named {name} was made from {held.inventory}",
+            hint=f"hpcsite lab down {held.inventory}, or choose another site_name",
+        )
 
 
 def tear_down(name: str, inventory: Path) -> None:
