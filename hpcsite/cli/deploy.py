@@ -38,7 +38,7 @@ def command(
     as_json: bool,
     no_verify: bool,
 ) -> int:
-    r"""Make the machines match the site description; a second run changes nothing.
+    """Make the machines match the site description; a second run changes nothing.
 
     A node that cannot be reached or fails is left out, and the others go on. Running jobs are
     left alone. Ends with a recap and a short verification.
