@@ -1,7 +1,6 @@
 """The site's keys held against the model; pydantic's errors said in words."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -135,18 +134,19 @@ def _model_at(loc: KeyPath) -> dict[str, Any]:
     """Find the fields of the model at a place, by following the annotations."""
     annotation: Any = SiteKeys
     for step in loc:
-        model = next(_models_in(annotation), None)
+        model = model_in(annotation)
         if model and step in model.model_fields:
             annotation = model.model_fields[str(step)].annotation
-    model = next(_models_in(annotation), None)
+    model = model_in(annotation)
     return dict(model.model_fields) if model else {}
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def model_in(annotation: object) -> type[BaseModel] | None:
+    """Find the model in an annotation such as `tuple[User, ...]` or `Lab | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
+        return annotation
+    found = (model_in(argument) for argument in get_args(annotation))
+    return next((model for model in found if model), None)
 
 
 def _expected(error: ErrorDetails) -> str:

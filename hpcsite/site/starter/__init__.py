@@ -96,5 +96,6 @@ def _write(target: Path, fill: Callable[[Path], None]) -> None:
             made.rename(target)
     except OSError as error:
         raise CouldNotRunError(
-            f"cannot write {target}: {error.strerror}", hint="check the path and its permissions"
+            f"cannot write {target}: {error.filename}: {error.strerror}",
+            hint="check the path and its permissions",
         ) from error
