@@ -30,7 +30,7 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/yamllint --strict .
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
+	ANSIBLE_INVENTORY=inventory/lab PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
 	$(BIN)/pytest
 
 test: check test-lab  ## All tests; the lab tests need root and take minutes.
