@@ -108,7 +108,7 @@ def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
     building = images_dir() / f"{_BUILDING}{name}"
     root = building / "root"
     building.mkdir()
-    _mmdebstrap(recipe, root, proxy, log=building / "build.log")
+    _mmdebstrap(recipe, root, proxy)
     packages.harvest(root / packages.ARCHIVES)
     for left in (root / packages.ARCHIVES).iterdir():
         left.unlink() if left.is_file() else shutil.rmtree(left)
@@ -117,10 +117,9 @@ def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
     return Image(folder)
 
 
-def _mmdebstrap(recipe: Recipe, root: Path, proxy: str, *, log: Path) -> None:
+def _mmdebstrap(recipe: Recipe, root: Path, proxy: str) -> None:
     env = {"http_proxy": proxy} if proxy else {}
     done = tools.attempt(recipe.command(root, packages.packages_dir()), env=env)
-    log.write_text(done.stderr, encoding="utf-8")
     if done.returncode == 0:
         return
     _remove_garbage()

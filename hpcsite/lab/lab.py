@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.lab import host, image, network, nspawn, recipe, state, teardown, tools

@@ -149,7 +149,7 @@ class Nspawn:
             return
         env = {**os.environ, "PATH": tools.search_path(), _UNIFIED[0]: _UNIFIED[1]}
         with folder.console.open("wb") as console:
-            subprocess.Popen(
+            started = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=console,
@@ -158,6 +158,9 @@ class Nspawn:
                 cwd="/",
                 start_new_session=True,
             )
+        # Popen may return while the kernel still loads the program, which is unknown until then.
+        while started.poll() is None and not processes.is_supervisor(started.pid, folder.argument):
+            time.sleep(0.01)
 
     def _connect(self, node: str) -> None:
         """Wait for the machine's link and put it on the bridge, where a mended one lacks it."""
