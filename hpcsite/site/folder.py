@@ -55,6 +55,15 @@ def scan_folder(root: Path) -> Folder:
     if problem := _not_a_folder(root):
         folder.problems.append(problem)
         return folder
+    try:
+        _scan(root, folder)
+    except OSError as error:
+        # A folder that can be listed but not entered: its names show, nothing else.
+        folder.problems.append(_unreadable(Path(error.filename or root), error))
+    return folder
+
+
+def _scan(root: Path, folder: Folder) -> None:
     for path in _walk(root, folder, skip=_ignored):
         folder.files.append(SourceFile(path, Kind.INVENTORY))
     if not folder.files and not folder.problems:
@@ -68,7 +77,6 @@ def scan_folder(root: Path) -> Folder:
     for name in _VARS_FOLDERS:
         if (root / name).is_dir():
             _scan_vars(root / name, Kind(name), folder)
-    return folder
 
 
 def _not_a_folder(root: Path) -> Problem | None:

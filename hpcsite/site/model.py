@@ -54,32 +54,40 @@ class Frozen(BaseModel):
 class Group(Frozen):
     """A Unix group that exists on every node with the same gid."""
 
-    name: LoginName
-    gid: FixedId
-    state: Literal["present", "absent"] = "present"
+    name: LoginName = Field(description="the group's name")
+    gid: FixedId = Field(description="the same on every host; 1000 or more")
+    state: Literal["present", "absent"] = Field(
+        "present", description="absent: removed from every host"
+    )
 
 
 class User(Frozen):
     """A site user: the same uid on every node."""
 
-    name: LoginName
-    uid: FixedId
-    group: LoginName | None = Field(None, description="primary group; None: one of the same name")
-    groups: tuple[LoginName, ...] = Field((), description="further groups")
+    name: LoginName = Field(description="login name")
+    uid: FixedId = Field(description="the same on every host; 1000 or more")
+    group: LoginName | None = Field(
+        None, description="primary group, of site_groups; not set: one of the user's own name"
+    )
+    groups: tuple[LoginName, ...] = Field((), description="further groups, of site_groups")
     comment: str = Field("", pattern=COMMENT, description="GECOS field, e.g. the real name")
-    shell: str = Field("/bin/bash", pattern=ABSOLUTE)
-    home: str | None = Field(None, pattern=ABSOLUTE, description="None: /home/<name>")
+    shell: str = Field("/bin/bash", pattern=ABSOLUTE, description="login shell")
+    home: str | None = Field(None, pattern=ABSOLUTE, description="home folder; not set: /home/NAME")
     ssh_keys: tuple[str, ...] = Field((), description="public keys, one line each")
-    state: Literal["present", "absent"] = "present"
+    state: Literal["present", "absent"] = Field(
+        "present", description="absent: removed from every host; the home folder stays"
+    )
 
 
 class Hardware(Frozen):
     """What each node of a group has. A node that has less breaks its contract."""
 
-    sockets: int = Field(ge=1)
-    cores_per_socket: int = Field(ge=1)
-    threads_per_core: int = Field(1, ge=1)
-    memory_mib: int = Field(ge=256, description="physical memory; Slurm is told less by a margin")
+    sockets: int = Field(ge=1, description="CPU sockets")
+    cores_per_socket: int = Field(ge=1, description="cores in each socket")
+    threads_per_core: int = Field(1, ge=1, description="2 with hyper-threading")
+    memory_mib: int = Field(
+        ge=256, description="physical memory in MiB; Slurm is told less by a margin"
+    )
 
     @property
     def cpus(self) -> int:
@@ -90,18 +98,18 @@ class Hardware(Frozen):
 class Gpus(Frozen):
     """The GPUs of each node of a group."""
 
-    count: int = Field(ge=1, le=64)
-    type: str | None = Field(None, pattern=GRES_TYPE, description="GRES type")
+    count: int = Field(ge=1, le=64, description="GPUs in each node")
+    type: str | None = Field(None, pattern=GRES_TYPE, description="GRES type, e.g. h100")
     device: str = Field(
         "/dev/nvidia", pattern=DEVICE, description="device file less its number, counted from 0"
     )
 
 
 class NodeGroup(Frozen):
-    """Nodes that are alike. Its name is that of an Ansible group below `slurm_compute`."""
+    """Nodes that are alike, by the name of their Ansible group below `slurm_compute`."""
 
-    hardware: Hardware | None = Field(None, description="None: measured on each node")
-    gpus: Gpus | None = None
+    hardware: Hardware | None = Field(None, description="not set: measured on each node")
+    gpus: Gpus | None = Field(None, description="not set: the nodes have none")
     features: tuple[Annotated[str, Field(pattern=FEATURE)], ...] = Field(
         (), description="what jobs may ask for with --constraint"
     )
@@ -121,12 +129,18 @@ class NodeGroup(Frozen):
 class Partition(Frozen):
     """A Slurm partition over one or more node groups."""
 
-    name: Annotated[str, Field(pattern=PARTITION_NAME)]
-    node_groups: tuple[str, ...] = Field(min_length=1)
-    default: bool = False
-    max_time: str = Field("UNLIMITED", description="Slurm time, e.g. 1-00:00:00")
-    default_time: str | None = None
-    state: Literal["UP", "DOWN", "DRAIN", "INACTIVE"] = "UP"
+    name: str = Field(pattern=PARTITION_NAME, description="the partition's name")
+    node_groups: tuple[str, ...] = Field(
+        min_length=1, description="node groups whose nodes are in the partition"
+    )
+    default: bool = Field(default=False, description="takes the jobs that name no partition")
+    max_time: str = Field("UNLIMITED", description="longest time of a job, e.g. 1-00:00:00")
+    default_time: str | None = Field(
+        None, description="time of a job that asks for none; not set: max_time"
+    )
+    state: Literal["UP", "DOWN", "DRAIN", "INACTIVE"] = Field(
+        "UP", description="what slurm.conf(5) says of State"
+    )
     parameters: dict[ParameterName, Scalar] = Field(
         {}, description="further keys of the partition's line"
     )
@@ -135,9 +149,11 @@ class Partition(Frozen):
 class Lab(Frozen):
     """How `hpcsite lab` makes this inventory's machines. Absent for a real site."""
 
-    backend: Literal["nspawn"] = "nspawn"
-    release: Literal["bookworm", "trixie"] = "trixie"
-    network: IPv4Network
+    backend: Literal["nspawn"] = Field("nspawn", description="kind of the machines")
+    release: Literal["bookworm", "trixie"] = Field("trixie", description="Debian release")
+    network: IPv4Network = Field(
+        description="the machines' own network; its first address is this computer's"
+    )
     packages: tuple[str, ...] = Field(
         (), description="packages baked into the image besides the base"
     )
@@ -146,24 +162,30 @@ class Lab(Frozen):
 class SiteKeys(Frozen):
     """The `site_*` keys of an inventory, validated; field `x` is the key `site_x`."""
 
-    name: Name
-    domain: str | None = None
-    timezone: str = "Etc/UTC"
+    name: Name = Field(description="name of the site")
+    domain: str | None = Field(None, description="DNS domain of the hosts")
+    timezone: str = Field("Etc/UTC", description="name in the tz database, e.g. Europe/Berlin")
     ntp_servers: tuple[str, ...] = Field((), description="empty: the distribution's own pool")
-    custom_groups: tuple[str, ...] = Field((), description="Ansible groups of the site's own")
-    verify_user: LoginName | None = Field(None, description="ordinary user who runs verification")
-    groups: tuple[Group, ...] = ()
-    users: tuple[User, ...] = ()
-    slurm_cluster_name: Name | None = Field(None, description="None: the site's name")
+    custom_groups: tuple[str, ...] = Field(
+        (), description="groups of your own, without a meaning here"
+    )
+    verify_user: LoginName | None = Field(
+        None, description="one of site_users; runs `hpcsite verify`"
+    )
+    groups: tuple[Group, ...] = Field((), description="Unix groups")
+    users: tuple[User, ...] = Field((), description="users")
+    slurm_cluster_name: Name | None = Field(
+        None, description="Slurm's ClusterName; not set: site_name"
+    )
     slurm_process_tracking: Literal["cgroup", "linuxproc", "auto"] = Field(
         "cgroup", description="auto: cgroup v2 where every measured node can, else linuxproc"
     )
     slurm_parameters: dict[ParameterName, Scalar | None] = Field(
         {}, description="further keys of slurm.conf; null takes a default of hpcsite's away"
     )
-    node_groups: dict[str, NodeGroup] = {}
-    partitions: tuple[Partition, ...] = ()
-    lab: Lab | None = None
+    node_groups: dict[str, NodeGroup] = Field({}, description="what the nodes of a group have")
+    partitions: tuple[Partition, ...] = Field((), description="Slurm's partitions")
+    lab: Lab | None = Field(None, description="set for a site of virtual machines only")
 
 
 class Host(Frozen):

@@ -122,6 +122,21 @@ def test_unreadable_file(folder: SiteFolder, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+def test_folder_that_cannot_be_entered(folder: SiteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_dir = Path.is_dir
+
+    def refuse(path: Path) -> bool:
+        if path.parent.name == "group_vars":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    (problem,) = folder.problems()
+    assert problem.message == "cannot be read: Permission denied"
+    assert problem.where is not None
+    assert problem.where.path == folder.path / "group_vars/all"
+
+
 def test_file_that_a_folder_hides(folder: SiteFolder) -> None:
     folder.write("group_vars/all.yml", "site_domain: other.example\n")
     (problem,) = folder.problems()
