@@ -24,7 +24,7 @@ from hpcsite.deploy.tags import check_tags
 from hpcsite.deploy.tally import Tally
 from hpcsite.errors import UsageError
 from hpcsite.paths import content_dir, site_state_dir
-from hpcsite.site.ansible import Strategy, ansible_environment
+from hpcsite.site.ansible import Strategy
 from hpcsite.site.model import Site
 from hpcsite.site.record import remember_site
 
@@ -46,14 +46,14 @@ def deploy(site: Site, options: Options, progress: Progress) -> Outcome:
     `CouldNotRunError` when another deploy runs or something here cannot be used. What happens on
     hosts is in the outcome, never an exception. Main thread only: signals are handled.
     """
-    environment = ansible_environment(strategy=_strategy())
+    strategy = _strategy()
     chosen = chosen_hosts(site, options.limit)
-    check_tags(options.tags, environment)
+    check_tags(options.tags)
     started, clock = datetime.now(UTC), time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(site_lock(site.name))
         run_dir = make_run_dir(site.name)
-        session = _Session(site, options, progress, environment, run_dir)
+        session = _Session(site, options, progress, strategy, run_dir)
         stack.enter_context(on_interrupt(session.interrupt))
         stack.enter_context(progress)
         code = session.run(chosen)
@@ -71,7 +71,7 @@ class _Session:
     site: Site
     options: Options
     progress: Progress
-    environment: dict[str, str]
+    strategy: Strategy
     run_dir: RunDir
     tally: Tally = field(default_factory=Tally)
     interrupted: bool = False
@@ -145,7 +145,7 @@ class _Session:
                 inventory=self.site.path,
                 work=self.run_dir.work,
                 lock=site_state_dir(self.site.name) / "ansible.lock",
-                environment=self.environment,
+                strategy=self.strategy,
                 on_event=on_event,
                 on_poll=self.progress.poll,
                 limit=",".join(sorted(limit)) if limit else None,

@@ -47,7 +47,7 @@ def _one_message(result: dict[str, Any]) -> str:
         return CENSORED
     parts = _parts(result)
     if not any(parts):
-        parts = [str(result.get("exception") or result.get("reason") or "").strip()]
+        parts = [str(result.get("reason") or "").strip()]
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
 

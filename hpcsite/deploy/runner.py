@@ -20,6 +20,7 @@ from ansible_runner.interface import init_runner
 from hpcsite.deploy import guard
 from hpcsite.deploy.events import Event, parse_event
 from hpcsite.errors import CouldNotRunError
+from hpcsite.site.ansible import Strategy, ansible_environment
 
 # What a user's own environment may say to Ansible: how to unlock secrets and reach hosts. The
 # rest (callbacks, colours, caches, kept remote files…) would change what is run or recorded.
@@ -42,14 +43,14 @@ class Playbook:
     """One run of `ansible-playbook`.
 
     `work` is ansible-runner's folder and is removed at the end; `lock` is held while anything of
-    the run is alive. `environment` holds the `ANSIBLE_*` settings that are hpcsite's.
+    the run is alive.
     """
 
     playbook: Path
     inventory: Path
     work: Path
     lock: Path
-    environment: dict[str, str]
+    strategy: Strategy
     on_event: Callable[[Event], None]
     on_poll: Callable[[], None] = lambda: None
     limit: str | None = None
@@ -105,7 +106,7 @@ class Playbook:
         return runner
 
     def _environment(self) -> dict[str, str]:
-        return self.environment | {
+        return ansible_environment(strategy=self.strategy) | {
             # ansible-runner turns host key checking off unless told otherwise.
             "ANSIBLE_HOST_KEY_CHECKING": "true",
             "ANSIBLE_NOCOLOR": "true",

@@ -7,17 +7,18 @@ import subprocess
 from hpcsite.deploy.options import LAYERS
 from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.paths import content_dir
+from hpcsite.site.ansible import ansible_environment
 
 _TASK_TAGS = re.compile(r"^\s*TASK TAGS: \[(?P<tags>.*)\]\s*$", re.MULTILINE)
 _TIMEOUT_S = 60
 
 
-def check_tags(tags: tuple[str, ...], environment: dict[str, str]) -> None:
+def check_tags(tags: tuple[str, ...]) -> None:
     """Raise `UsageError` for tags that no task has. Asks Ansible only for what is no layer."""
     unsure = [tag for tag in tags if tag not in LAYERS]
     if not unsure:
         return
-    known = known_tags(environment) | set(LAYERS)
+    known = known_tags() | set(LAYERS)
     unknown = [tag for tag in unsure if tag not in known]
     if unknown:
         near = [m for tag in unknown for m in difflib.get_close_matches(tag, known, n=1)]
@@ -28,13 +29,13 @@ def check_tags(tags: tuple[str, ...], environment: dict[str, str]) -> None:
         )
 
 
-def known_tags(environment: dict[str, str]) -> frozenset[str]:
+def known_tags() -> frozenset[str]:
     """Every tag of the site's playbook, as `ansible-playbook --list-tags` tells them."""
     argv = ["ansible-playbook", "--inventory", "localhost,", "--list-tags"]
     try:
         done = subprocess.run(
             [*argv, str(content_dir() / "playbooks" / "site.yml")],
-            env=environment,
+            env=ansible_environment(),
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_S,

@@ -1,0 +1,58 @@
+import pytest
+
+from hpcsite.deploy.limit import chosen_hosts, critical_hosts, folded
+from hpcsite.deploy.tags import check_tags, parse_tags
+from hpcsite.errors import ExitCode, UsageError
+from hpcsite.site.model import Site
+
+
+@pytest.mark.parametrize(
+    ("limit", "hosts"),
+    [
+        (None, "gpu[01-02,10],head,login"),
+        ("all", "gpu[01-02,10],head,login"),
+        ("gpu02", "gpu02"),
+        ("gpu[01-02],login", "gpu[01-02],login"),
+        ("gpu", "gpu[01-02,10]"),
+        ("@gpu", "gpu[01-02,10]"),
+        ("slurm_controller,gpu10", "gpu10,head"),
+    ],
+)
+def test_a_limit_names_nodes_and_groups(site: Site, limit: str | None, hosts: str) -> None:
+    assert folded(chosen_hosts(site, limit)) == hosts
+
+
+@pytest.mark.parametrize(
+    ("limit", "hint"),
+    [
+        ("gpu3", "did you mean gpu"),
+        ("logn", "did you mean login?"),
+        ("gpu[01-03]", "gpu[01-02,10],head,login"),
+        ("gpu[01", "write nodes as Slurm does"),
+        ("ib_subnet_manager", "the site's hosts are"),
+        ("", "the site's hosts are"),
+    ],
+)
+def test_a_limit_that_names_nothing_is_refused(site: Site, limit: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        chosen_hosts(site, limit)
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert hint in caught.value.hint
+
+
+def test_the_site_hangs_on_controller_and_database(site: Site) -> None:
+    assert critical_hosts(site) == {"head"}
+
+
+def test_zero_padded_names_keep_their_zeros() -> None:
+    assert folded(["gpu002", "gpu010", "gpu001"]) == "gpu[001-002,010]"
+
+
+def test_tags_are_read_from_ansibles_list() -> None:
+    output = "play #1 (all): x\tTAGS: [base]\n      TASK TAGS: [always, base, names]\n"
+    assert parse_tags(output) == {"always", "base", "names"}
+
+
+def test_a_layer_is_a_tag_without_asking_ansible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsite.deploy.tags.known_tags", lambda: pytest.fail("asked"))
+    check_tags(("scheduler", "base"))

@@ -1,0 +1,149 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hpcsite.deploy.events import Finished, HostCounts, HostEvent, Output, PlayStarted, TaskStarted
+from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
+from hpcsite.deploy.recap import recap
+from hpcsite.deploy.tally import Tally
+from hpcsite.errors import ExitCode, Location
+
+TallyOf = Callable[[str], Tally]
+CRITICAL = frozenset({"head"})
+
+
+def outcome_of(tally: Tally, *, code: int = 2, check: bool = False) -> Outcome:
+    judged = verdict(tally, code=code, critical=CRITICAL, interrupted=False)
+    return Outcome(
+        site="trial",
+        inventory=Path("/inventory/trial"),
+        status=judged.status,
+        exit_code=judged.exit_code,
+        reason=judged.reason,
+        started=datetime(2026, 11, 30, tzinfo=UTC),
+        duration_s=7.3,
+        check=check,
+        limit=None,
+        layers=tuple(tally.layers),
+        hosts=summaries(tally),
+        failures=group_failures(tally),
+        untouched=untouched(tally),
+        run_dir=Path("/state/run"),
+        log=Path("/state/run/ansible.log"),
+    )
+
+
+def clean(changed: int = 0) -> Tally:
+    tally = Tally()
+    counts = HostCounts(ok=9, changed=changed)
+    tally.add(Finished({"head": counts, "gpu01": counts, "gpu02": counts}))
+    return tally
+
+
+def test_a_clean_run_is_ok() -> None:
+    assert verdict(clean(), code=0, critical=CRITICAL, interrupted=False).exit_code == ExitCode.OK
+
+
+def test_broken_nodes_fail_and_the_rest_is_deployed(tally_of: TallyOf) -> None:
+    outcome = outcome_of(tally_of("failures"))
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert [failure.nodes for failure in outcome.failures] == ["gpu01", "gpu02"]
+    assert outcome.failures[0].message == "gpu01 has 8 GPUs, 9 are declared"
+    text = recap(outcome, folder=Path("/content")).plain
+    assert "gpu01 failed in scheduler: Assert\n  playbooks/trial.yml:43\n" in text
+    assert "left out: gpu[01-02]; the other nodes are deployed" in text
+    assert "--limit 'gpu[01-02]'" in text
+    assert "/state/run/ansible.log" in text
+
+
+def test_an_unreachable_controller_means_that_nothing_could_run(tally_of: TallyOf) -> None:
+    outcome = outcome_of(tally_of("controller_unreachable"), code=4)
+    assert (outcome.status, outcome.exit_code) == ("could-not-run", 4)
+    assert outcome.untouched == ("gpu01", "gpu02", "login")
+    assert {host.name for host in outcome.hosts if host.failed} == set()
+    text = recap(outcome, folder=Path("/")).plain
+    assert "head cannot be reached in preflight" in text
+    assert "No route to host" in text
+    assert "not touched: gpu[01-02],login" in text
+    assert "left out" not in text
+
+
+def test_a_failed_controller_is_a_failure(tally_of: TallyOf) -> None:
+    outcome = outcome_of(tally_of("controller_failed"))
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert outcome.reason == "stopped: head failed, and the whole site hangs on it"
+
+
+def test_nodes_with_the_same_fault_are_told_once() -> None:
+    tally = Tally()
+    tally.add(PlayStarted("base", "all"))
+    where = Location(Path("/r/main.yml"), 3)
+    for host in ("gpu02", "gpu01"):
+        message = f"ssh: connect to host {host}: timed out"
+        tally.add(HostEvent(host, "unreachable", "Gather", where, message))
+    down = HostCounts(unreachable=1)
+    tally.add(Finished({"head": HostCounts(ok=1), "gpu01": down, "gpu02": down}))
+    (failure,) = group_failures(tally)
+    assert (failure.nodes, failure.hosts) == ("gpu[01-02]", ("gpu01", "gpu02"))
+
+
+def test_a_run_that_did_nothing_is_no_success() -> None:
+    tally = Tally()
+    tally.add(Output("[ERROR]: the playbook could not be found\n"))
+    judged = verdict(tally, code=0, critical=CRITICAL, interrupted=False)
+    assert judged.exit_code == ExitCode.COULD_NOT_RUN
+    assert "the playbook could not be found" in judged.reason
+
+
+def test_a_run_in_which_no_host_was_matched_is_no_success() -> None:
+    tally = Tally()
+    tally.add(Finished({}))
+    judged = verdict(tally, code=0, critical=CRITICAL, interrupted=False)
+    assert judged.exit_code == ExitCode.COULD_NOT_RUN
+
+
+def test_an_exit_code_without_a_failed_host_is_no_success() -> None:
+    judged = verdict(clean(), code=250, critical=CRITICAL, interrupted=False)
+    assert judged.exit_code == ExitCode.COULD_NOT_RUN
+
+
+def test_no_host_left_is_no_partial_success() -> None:
+    tally = Tally()
+    tally.add(PlayStarted("preflight", "hosts"))
+    tally.add(HostEvent("gpu01", "unreachable", "Gather", None, "no"))
+    tally.add(Finished({"gpu01": HostCounts(unreachable=1)}))
+    judged = verdict(tally, code=4, critical=CRITICAL, interrupted=False)
+    assert judged.exit_code == ExitCode.COULD_NOT_RUN
+
+
+def test_an_interrupted_run_says_where() -> None:
+    tally = Tally()
+    tally.add(PlayStarted("scheduler", "slurmd"))
+    tally.add(TaskStarted("slurmd : Start it", None))
+    judged = verdict(tally, code=99, critical=CRITICAL, interrupted=True)
+    assert judged.exit_code == ExitCode.INTERRUPTED
+    assert judged.reason == "in scheduler: slurmd, task “slurmd : Start it”"
+
+
+@pytest.mark.parametrize(
+    ("changed", "check", "words"),
+    [
+        (0, False, "deployed in 7 s, nothing changed"),
+        (1, False, "3 tasks changed on gpu[01-02],head"),
+        (0, True, "checked, nothing was changed in 7 s, nothing would change"),
+        (1, True, "3 tasks would change on gpu[01-02],head"),
+    ],
+)
+def test_the_recap_says_what_changed(changed: int, check: bool, words: str) -> None:
+    text = recap(outcome_of(clean(changed), code=0, check=check), folder=Path("/")).plain
+    assert words in text
+    assert f"gpu[01-02],head  ok=9    changed={changed}" in text
+
+
+def test_the_json_holds_the_whole_outcome(tally_of: TallyOf) -> None:
+    data = json.loads(outcome_of(tally_of("failures")).model_dump_json())
+    assert data["schema_version"] == 1
+    assert data["failures"][0]["hosts"] == ["gpu01"]
