@@ -13,9 +13,7 @@ def in_state(entries: Iterable[Entry], state: str) -> list[Entry]:
 
 def own_groups(users: Iterable[Entry]) -> list[dict[str, Any]]:
     """Name the group of each user who has no primary group: same name, same number."""
-    return [
-        {"name": user["name"], "gid": user["uid"]} for user in users if not user.get("group")
-    ]
+    return [{"name": user["name"], "gid": user["uid"]} for user in users if not user.get("group")]
 
 
 class FilterModule:
