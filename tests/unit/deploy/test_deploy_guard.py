@@ -88,8 +88,8 @@ def test_a_signal_asks_as_ctrl_c_would(
     guarded: Callable[[str], Guarded], number: signal.Signals
 ) -> None:
     one = guarded(
-        f"{STRAY};print(p.pid,flush=True)\n"
-        "try: time.sleep(300)\nexcept KeyboardInterrupt: raise SystemExit(5)"
+        f"{STRAY}\ntry: print(p.pid,flush=True);time.sleep(300)\n"
+        "except KeyboardInterrupt: raise SystemExit(5)"
     )
     stray = int(one.line())
     one.stop(number)
