@@ -118,7 +118,7 @@ class _Session:
     def _run_names(self, others: frozenset[str]) -> None:
         """Let the nodes outside of the limit know the names of those inside."""
         names = Tally()
-        self._run(names.add, limit=others, tags=(NAMES_TAG,), variables={})
+        self._run(names.add, limit=others, tags=(NAMES_TAG,), skip_tags="preflight", variables={})
         if out := names.failures():
             self.progress.note(f"{folded(out)}: /etc/hosts is not updated, it cannot be reached")
 
@@ -129,6 +129,7 @@ class _Session:
         limit: frozenset[str] | None,
         tags: tuple[str, ...],
         variables: dict[str, str],
+        skip_tags: str = "",
     ) -> int:
         if self.interrupted:
             return 1
@@ -150,13 +151,14 @@ class _Session:
                 on_poll=self.progress.poll,
                 limit=",".join(sorted(limit)) if limit else None,
                 tags=tags,
-                arguments=self._arguments(variables),
+                arguments=self._arguments(variables, skip_tags),
                 verbosity=self.options.verbosity,
             )
             return self._playbook.run()
 
-    def _arguments(self, variables: dict[str, str]) -> tuple[str, ...]:
+    def _arguments(self, variables: dict[str, str], skip_tags: str) -> tuple[str, ...]:
         return (
+            *(["--skip-tags", skip_tags] if skip_tags else []),
             *(["--check"] if self.options.check else []),
             *(["--diff"] if self.options.diff else []),
             *(["--extra-vars", json.dumps(variables)] if variables else []),
