@@ -5,6 +5,7 @@ connection a host (OpenSSH's ControlMaster) and closes it at the end.
 """
 
 import contextlib
+import os
 import shlex
 import shutil
 import signal
@@ -147,7 +148,7 @@ class SshTransport:
         with self._lock:
             self._stopped = True
             for process in self._running:
-                process.send_signal(signal.SIGTERM)
+                _end(process, signal.SIGTERM)
 
     def resume(self) -> None:
         """See `Transport`."""
@@ -159,7 +160,7 @@ class SshTransport:
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _end(process, signal.SIGKILL)
             stdout, stderr = process.communicate()
             return TIMED_OUT, stdout, stderr
         finally:
@@ -198,6 +199,12 @@ class SshTransport:
         # OpenSSH takes the first value of an option, so ours stand before the site's.
         own = ["ControlMaster=auto", f"ControlPath={self._sockets}/%C", "ControlPersist=120"]
         return [ssh, "-T", *(word for option in own for word in ("-o", option)), *rest]
+
+
+def _end(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
+    """End a process with all that it started (a jump host's ssh); it leads its own group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _last_line(text: str) -> str:
