@@ -16,6 +16,7 @@ from hpcsite.slurm.hardware import (
     contract_problem,
     machine_of,
 )
+from hpcsite.slurm.parameters import check_parameters
 from hpcsite.slurm.render import (
     Controller,
     Node,
@@ -50,8 +51,10 @@ def configure(
 ) -> Configuration:
     """Make the configuration of a site's controller.
 
-    `standing` is the slurm.conf that the controller has now, empty where it has none.
+    `standing` is the slurm.conf that the controller has now, empty where it has none. Raises
+    `InvalidSiteError` for parameters that a site may not set.
     """
+    check_parameters(keys)
     before = parse_slurm_conf(standing)
     tracking = choose_tracking(keys, candidates, before)
     nodes: list[Node] = []
@@ -93,7 +96,9 @@ def _resolve(
     keys: SiteKeys, node: Candidate, before: SlurmConf, tracking: Tracking
 ) -> tuple[Machine | None, str]:
     """Find the hardware of a node's line, if it gets one, and what is wrong with the node."""
-    group = keys.node_groups[node.group]
+    group = keys.node_groups.get(node.group)
+    if group is None:
+        return None, f"{node.name} is left out of Slurm: it belongs to no node group"
     line = before.nodes.get(node.name)
     standing = Machine.of_line(line) if line else None
     if problem := contract_problem(node, group, tracking):

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from hpcsite.site.model import NodeGroup, Partition, SiteKeys
+from hpcsite.site.model import NodeGroup, Partition, Scalar, SiteKeys
 from hpcsite.slurm.conf import expand, fold
 from hpcsite.slurm.hardware import Machine, Tracking
-from hpcsite.slurm.parameters import Scalar, written
+from hpcsite.slurm.parameters import written
 
 HEADER = """\
 # Managed by hpcsite: the inventory says what stands here, and a deploy writes it again.

@@ -25,22 +25,31 @@ def slurm_configuration(
     standing: str = "",
 ) -> dict[str, Any]:
     """Make the controller's files from the variables of all hosts; see `Configuration`."""
+    from ansible.errors import AnsibleFilterError
+
+    from hpcsite.errors import InvalidSiteError
     from hpcsite.slurm.configuration import configure
     from hpcsite.slurm.render import Controller, Paths
 
     keys = _site_keys(hostvars[controller])
-    database_hosts = groups.get("slurm_dbd", [])
-    result = configure(
-        keys,
-        Controller(
-            name=controller,
-            address=_address(controller, hostvars[controller]),
-            database_host=str(database_hosts[0]) if database_hosts else None,
-        ),
-        Paths(state_dir=str(paths["state_dir"]), spool_dir=str(paths["spool_dir"])),
-        [_candidate(str(name), hostvars[name], keys, groups) for name in groups["slurm_compute"]],
-        str(standing),
-    )
+    database = [str(name) for name in groups.get("slurm_dbd", [])]
+    try:
+        result = configure(
+            keys,
+            Controller(
+                name=controller,
+                address=_address(controller, hostvars[controller]),
+                database_host=database[0] if database else None,
+            ),
+            Paths(state_dir=str(paths["state_dir"]), spool_dir=str(paths["spool_dir"])),
+            [
+                _candidate(str(name), hostvars[name], keys, groups)
+                for name in groups["slurm_compute"]
+            ],
+            str(standing),
+        )
+    except InvalidSiteError as error:
+        raise AnsibleFilterError("\n".join(map(str, error.problems))) from error
     return {
         "files": {
             "slurm.conf": result.slurm_conf,

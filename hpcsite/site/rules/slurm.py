@@ -7,6 +7,7 @@ from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import Partition, Scalar
 from hpcsite.site.names import did_you_mean
+from hpcsite.site.parameters import OWNED, OWNED_OF_PARTITION, refused_parameters
 from hpcsite.site.sources import KeyPath
 
 # slurm.conf(5): minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
@@ -17,24 +18,6 @@ _TIME = re.compile(
     r"|(?P<minutes>\d+)(?::(?P<seconds>\d+))?)"
 )
 _UNLIMITED = ("UNLIMITED", "INFINITE")
-# What hpcsite itself writes on these lines, in lower case → the key to use in its place.
-_PARTITION_KEYS = {
-    "partitionname": "name",
-    "nodes": "node_groups",
-    "default": "default",
-    "maxtime": "max_time",
-    "defaulttime": "default_time",
-    "state": "state",
-}
-_SLURM_KEYS = {
-    "clustername": "site_slurm_cluster_name",
-    "slurmctldhost": "the group slurm_controller",
-    "nodename": "site_node_groups",
-    "partitionname": "site_partitions",
-    "proctracktype": "site_slurm_process_tracking",
-    "accountingstoragehost": "the group slurm_dbd",
-    "accountingstoragetype": "the group slurm_dbd",
-}
 
 
 def seconds_of(text: str) -> float | None:
@@ -152,30 +135,17 @@ def _times(draft: Draft, number: int, partition: Partition) -> Iterator[Problem]
 
 def parameters_are_free(draft: Draft) -> Iterator[Problem]:
     """Free parameters do not contradict what hpcsite writes, and stay on their line."""
-    yield from _parameters(
-        draft, ("site_slurm_parameters",), draft.keys.slurm_parameters, _SLURM_KEYS
-    )
+    yield from _parameters(draft, ("site_slurm_parameters",), draft.keys.slurm_parameters, OWNED)
     for number, partition in draft.entries("partitions"):
         path: KeyPath = ("site_partitions", number, "parameters")
-        yield from _parameters(draft, path, partition.parameters, _PARTITION_KEYS)
+        yield from _parameters(draft, path, partition.parameters, OWNED_OF_PARTITION)
 
 
 def _parameters(
-    draft: Draft, path: KeyPath, parameters: Mapping[str, Scalar | None], taken: Mapping[str, str]
+    draft: Draft, path: KeyPath, parameters: Mapping[str, Scalar | None], owned: Mapping[str, str]
 ) -> Iterator[Problem]:
-    for name, value in parameters.items():
-        if name.lower() in taken:
-            yield draft.problem(
-                f"{name} is written by hpcsite itself",
-                (*path, name),
-                f"use {taken[name.lower()]} in its place",
-            )
-        elif "\n" in str(value) or "#" in str(value):
-            yield draft.problem(
-                f"the value of {name} holds a line break or a #",
-                (*path, name),
-                "write it on one line, without a comment",
-            )
+    for name, refusal in refused_parameters(parameters, owned).items():
+        yield draft.problem(refusal.why, (*path, name), refusal.hint)
 
 
 def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:

@@ -1,0 +1,95 @@
+"""Which keys of slurm.conf a site may set itself.
+
+hpcsite derives some keys from the inventory. If a site could set them a second time, the file
+would say one thing and the inventory another, so they are refused with the place where they belong.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_TRACKING = "use site_slurm_process_tracking in its place"
+_CONTROLLER = "use the group slurm_controller in its place"
+_DATABASE = "use the group slurm_dbd in its place"
+_FIXED = "leave it: hpcsite's roles rely on its value"
+
+# Keys in lower case → what to do instead.
+OWNED: dict[str, str] = {
+    "accountingstoragehost": _DATABASE,
+    "accountingstoragetype": _DATABASE,
+    "authtype": _FIXED,
+    "clustername": "use site_slurm_cluster_name in its place",
+    "controladdr": _CONTROLLER,
+    "controlmachine": _CONTROLLER,
+    "grestypes": "use `gpus` of site_node_groups in its place",
+    "include": "write the included keys into site_slurm_parameters",
+    "jobacctgathertype": _TRACKING,
+    "nodename": "use site_node_groups in its place",
+    "nodeset": "use node groups, which site_partitions names, in its place",
+    "partitionname": "use site_partitions in its place",
+    "proctracktype": _TRACKING,
+    "slurmctldhost": _CONTROLLER,
+    "slurmctldport": _FIXED,
+    "slurmdport": _FIXED,
+    "slurmdspooldir": "use slurmctld_spool_dir in its place",
+    "slurmuser": _FIXED,
+    "statesavelocation": "use slurmctld_state_dir in its place",
+    "taskplugin": _TRACKING,
+}
+
+OWNED_OF_PARTITION: dict[str, str] = {
+    "default": "use default in its place",
+    "defaulttime": "use default_time in its place",
+    "maxtime": "use max_time in its place",
+    "nodes": "use node_groups in its place",
+    "partitionname": "use name in its place",
+    "state": "use state in its place",
+}
+
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_UNWRITABLE = re.compile(r'[\n\r\v\f\x1c-\x1e\x85\u2028\u2029#"\\]')
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a key may not be set so, and what to do."""
+
+    why: str
+    hint: str
+
+
+def refused_parameters(
+    parameters: Mapping[str, object], owned: Mapping[str, str] = OWNED
+) -> dict[str, Refusal]:
+    """Find the keys that a site may not set.
+
+    `owned` is `OWNED` for `site_slurm_parameters`, `OWNED_OF_PARTITION` for a partition's
+    `parameters`.
+    """
+    refused: dict[str, Refusal] = {}
+    seen: dict[str, str] = {}
+    for key, value in parameters.items():
+        if refusal := _refusal(key, value, owned) or _twice(key, seen):
+            refused[key] = refusal
+        seen[key.lower()] = key
+    return refused
+
+
+def _refusal(key: str, value: object, owned: Mapping[str, str]) -> Refusal | None:
+    if not _KEY.fullmatch(key):
+        return Refusal(f"{key!r} is no key of Slurm's", "keys are letters, digits and underscores")
+    if key.lower() in owned:
+        return Refusal(f"{key} is written by hpcsite itself", owned[key.lower()])
+    if _UNWRITABLE.search(str(value)):
+        return Refusal(
+            f"the value of {key} holds a line break, a #, a quote or a backslash",
+            "write it on one line, without a comment; hpcsite quotes blanks itself",
+        )
+    return None
+
+
+def _twice(key: str, seen: Mapping[str, str]) -> Refusal | None:
+    other = seen.get(key.lower())
+    if other is None:
+        return None
+    return Refusal(f"{key} is the same key as {other}: Slurm ignores case", "keep one of them")

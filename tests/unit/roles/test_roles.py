@@ -1,0 +1,167 @@
+"""What every role keeps to, read from the files themselves."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hpcsite.paths import content_dir
+from hpcsite.site.model import Frozen, Gpus, Group, Hardware, NodeGroup, Partition, SiteKeys, User
+
+ROLES = sorted(path for path in (content_dir() / "roles").iterdir() if path.name != "common")
+TASK_FILES = sorted((content_dir() / "roles").glob("*/tasks/*.yml"))
+BLOCKS = ("block", "rescue", "always")
+role = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
+task_file = pytest.mark.parametrize(
+    "path", TASK_FILES, ids=lambda path: f"{path.parts[-3]}/{path.name}"
+)
+
+
+def load(path: Path) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    return yaml.safe_load(path.read_text()) if path.exists() else None
+
+
+def options(role: Path) -> dict[str, dict[str, Any]]:
+    return load(role / "meta/argument_specs.yml")["argument_specs"]["main"]["options"] or {}
+
+
+def tasks(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for entry in entries:
+        yield entry
+        for block in BLOCKS:
+            yield from tasks(entry.get(block, []))
+
+
+def leaves(options: dict[str, dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, option in options.items():
+        yield name, option
+        yield from leaves(option.get("options", {}))
+
+
+@role
+def test_specs_name_the_same_keys_and_values_as_the_defaults(role: Path) -> None:
+    specified = {
+        name: option.get("default")
+        for name, option in options(role).items()
+        if not option.get("required")
+    }
+    assert specified == (load(role / "defaults/main.yml") or {})
+
+
+@role
+def test_specs_are_typed_and_described(role: Path) -> None:
+    for name, option in leaves(options(role)):
+        assert option.get("type"), name
+        assert option.get("description"), name
+        assert option["type"] != "list" or option.get("elements"), name
+
+
+@role
+def test_keys_carry_the_role_s_name(role: Path) -> None:
+    assert all(name.startswith(f"{role.name}_") for name in options(role))
+    for path in (role / "vars").glob("*.yml"):
+        assert all(name.startswith(f"__{role.name}_") for name in load(path) or {}), path
+
+
+@role
+def test_every_family_says_the_same_keys(role: Path) -> None:
+    debian, redhat = (load(role / f"vars/{family}.yml") for family in ("Debian", "RedHat"))
+    assert (debian is None) == (redhat is None)
+    assert (debian or {}).keys() == (redhat or {}).keys()
+
+
+@task_file
+def test_task_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 100
+
+
+@task_file
+def test_tasks_keep_to_the_rules(path: Path) -> None:
+    for task in tasks(load(path)):
+        assert re.match(r"[A-Z]", task["name"]), task["name"]
+        assert "ignore_errors" not in task, task["name"]
+        assert not task.keys() & {"ansible.builtin.shell", "shell", "action", "local_action"}
+        if "ansible.builtin.command" in task:
+            command = task["ansible.builtin.command"]
+            assert "changed_when" in task or "creates" in command, task["name"]
+
+
+@task_file
+def test_tasks_that_see_a_secret_do_not_log_it(path: Path) -> None:
+    for task in tasks(load(path)):
+        text = str(task)
+        if re.search(r"munge_key_file|password_file|slurm\.sql|slurmdbd\.conf\.j2", text):
+            assert task.get("no_log") is True, task["name"]
+
+
+def test_no_template_but_the_secret_ones_reads_a_password() -> None:
+    readers = {
+        path.name
+        for path in (content_dir() / "roles").glob("*/templates/*")
+        if "password" in path.read_text()
+    }
+    assert readers == {"slurm.sql.j2", "slurmdbd.conf.j2"}
+
+
+SCALARS = {"str": "string", "int": "integer", "bool": "boolean", "list": "array", "dict": "object"}
+
+
+def schema_type(schema: dict[str, Any]) -> str:
+    options = schema.get("anyOf", [schema])
+    kinds = [option for option in options if option.get("type") != "null"]
+    return "object" if "$ref" in kinds[0] else str(kinds[0]["type"])
+
+
+@pytest.mark.parametrize(
+    ("model", "specified"),
+    [
+        (SiteKeys, lambda spec: spec),
+        (Group, lambda spec: spec["site_groups"]["options"]),
+        (User, lambda spec: spec["site_users"]["options"]),
+        (Partition, lambda spec: spec["site_partitions"]["options"]),
+    ],
+    ids=["site", "group", "user", "partition"],
+)
+def test_the_role_site_equals_the_model(
+    model: type[Frozen], specified: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    prefix = "site_" if model is SiteKeys else ""
+    spec = specified(options(content_dir() / "roles/site"))
+    schema = model.model_json_schema()
+    assert spec.keys() == {prefix + name for name in schema["properties"]}
+    for name, field in schema["properties"].items():
+        option = spec[prefix + name]
+        assert option.get("required", False) == (name in schema.get("required", [])), name
+        assert SCALARS[option["type"]] == schema_type(field), name
+        assert option.get("default") == field.get("default"), name
+        assert option.get("choices") == field.get("enum"), name
+
+
+def test_every_play_is_named_by_its_layer_and_tagged_so() -> None:
+    layers = {"base", "software", "scheduler"}
+    for layer in layers:
+        for play in load(content_dir() / f"playbooks/{layer}.yml"):
+            assert play["name"].startswith(f"{layer}: "), play["name"]
+            assert play["tags"] == [layer]
+            assert "roles" in play
+
+
+def test_a_broken_controller_stops_the_run() -> None:
+    for play in load(content_dir() / "playbooks/scheduler.yml"):
+        central = play["hosts"] in {"mariadb", "slurm_dbd", "slurm_controller"}
+        assert play.get("any_errors_fatal", False) is central, play["name"]
+        assert (play["hosts"] == "all") == ("post_tasks" in play), play["name"]
+
+
+def test_hardware_models_are_dictionaries_to_ansible() -> None:
+    """site_node_groups is a free dictionary in the spec; its shape is the model's alone."""
+    node_group = options(content_dir() / "roles/site")["site_node_groups"]
+    assert node_group["type"] == "dict"
+    assert {Hardware, Gpus} <= {
+        argument
+        for field in NodeGroup.model_fields.values()
+        for argument in getattr(field.annotation, "__args__", ())
+    }

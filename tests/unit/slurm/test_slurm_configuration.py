@@ -1,0 +1,169 @@
+from dataclasses import replace
+
+import pytest
+
+from hpcsite.site.model import SiteKeys
+from hpcsite.slurm.conf import parse_slurm_conf
+from hpcsite.slurm.configuration import Configuration, choose_tracking, configure
+from hpcsite.slurm.hardware import NEEDED_CONTROLLERS, Candidate, Evidence
+from hpcsite.slurm.render import Controller, Paths
+
+CONTROLLER = Controller("head", "10.0.0.10", "head")
+PATHS = Paths("/var/spool/slurmctld", "/var/spool/slurmd")
+FOUND = Evidence(
+    cpus=64,
+    sockets=2,
+    cores_per_socket=32,
+    threads_per_core=1,
+    memory_mib=515_000,
+    gpu_devices=tuple(f"/dev/nvidia{number}" for number in range(8)),
+    cgroup_controllers=NEEDED_CONTROLLERS,
+)
+NO_CGROUP = replace(FOUND, cgroup_controllers=frozenset())
+
+
+def keys(**more: object) -> SiteKeys:
+    return SiteKeys.model_validate(
+        {
+            "name": "lab",
+            "node_groups": {"gpu": {"gpus": {"count": 8}}},
+            "partitions": [{"name": "gpu", "node_groups": ["gpu"], "default": True}],
+            **more,
+        }
+    )
+
+
+def nodes(*found: Evidence | None) -> list[Candidate]:
+    return [
+        Candidate(f"gpu{number:02}", f"10.0.0.{20 + number}", "gpu", evidence)
+        for number, evidence in enumerate(found, 1)
+    ]
+
+
+def run(site: SiteKeys, candidates: list[Candidate], standing: str = "") -> Configuration:
+    return configure(site, CONTROLLER, PATHS, candidates, standing)
+
+
+def test_equal_nodes_share_a_line_and_addresses_fold_along() -> None:
+    lines = run(keys(), nodes(FOUND, FOUND, FOUND)).slurm_conf.splitlines()
+    line = next(line for line in lines if line.startswith("NodeName"))
+    assert line.startswith("NodeName=gpu[01-03] NodeAddr=10.0.0.[21-23] CPUs=64 Sockets=2 ")
+    assert "PartitionName=gpu Nodes=gpu[01-03] Default=YES MaxTime=UNLIMITED State=UP" in lines
+
+
+def test_addresses_in_another_order_than_the_names_stay_right() -> None:
+    first, second = nodes(FOUND, FOUND)
+    swapped = [replace(first, address="10.0.0.9"), replace(second, address="10.0.0.8")]
+    conf = parse_slurm_conf(run(keys(), swapped).slurm_conf)
+    assert conf.nodes["gpu01"]["nodeaddr"] == "10.0.0.9"
+    assert conf.nodes["gpu02"]["nodeaddr"] == "10.0.0.8"
+
+
+def test_a_second_run_with_a_few_mib_less_changes_nothing() -> None:
+    first = run(keys(), nodes(FOUND, FOUND))
+    less = replace(FOUND, memory_mib=FOUND.memory_mib - 7)
+    assert run(keys(), nodes(less, FOUND), first.slurm_conf) == first
+
+
+def test_a_run_over_a_new_node_keeps_the_others_lines() -> None:
+    before = run(keys(), nodes(FOUND, FOUND))
+    after = run(keys(), nodes(None, None, FOUND), before.slurm_conf)
+    conf = parse_slurm_conf(after.slurm_conf)
+    assert set(conf.nodes) == {"gpu01", "gpu02", "gpu03"}
+    assert conf.nodes["gpu01"] | {"nodeaddr": ""} == (
+        parse_slurm_conf(before.slurm_conf).nodes["gpu01"] | {"nodeaddr": ""}
+    )
+    assert after.problems == {}
+    assert after.sound == ("gpu03",)
+
+
+def test_a_new_node_that_breaks_its_contract_is_left_out() -> None:
+    result = run(keys(), nodes(FOUND, replace(FOUND, gpu_devices=("/dev/nvidia0",))))
+    assert "gpu02" not in result.slurm_conf
+    assert "/dev/nvidia* has 1" in result.problems["gpu02"]
+    assert result.drain == ()
+    assert result.sound == ("gpu01",)
+
+
+def test_a_known_node_that_breaks_its_contract_keeps_its_line_and_is_drained() -> None:
+    before = run(keys(), nodes(FOUND, FOUND))
+    nine = keys(node_groups={"gpu": {"gpus": {"count": 9}}})
+    result = run(nine, nodes(FOUND, FOUND), before.slurm_conf)
+    assert parse_slurm_conf(result.slurm_conf).nodes["gpu01"]["gres"] == "gpu:8"
+    assert "File=/dev/nvidia[0-7]" in result.gres_conf
+    assert result.drain == ("gpu01", "gpu02")
+    assert result.sound == ()
+
+
+def test_a_node_that_nobody_knows_is_left_out_and_named() -> None:
+    result = run(keys(), nodes(FOUND, None))
+    assert "neither declared" in result.problems["gpu02"]
+    assert "gpu02" not in result.slurm_conf
+
+
+def test_a_node_of_no_group_is_left_out_and_named() -> None:
+    stray = Candidate("cpu01", "10.0.0.30", "", FOUND)
+    result = run(keys(), [*nodes(FOUND), stray])
+    assert "no node group" in result.problems["cpu01"]
+    assert "cpu01" not in result.slurm_conf
+
+
+def test_a_removed_node_loses_its_line() -> None:
+    before = run(keys(), nodes(FOUND, FOUND))
+    assert "gpu02" not in run(keys(), nodes(FOUND), before.slurm_conf).slurm_conf
+
+
+@pytest.mark.parametrize(
+    ("found", "standing", "tracking"),
+    [
+        ([FOUND, FOUND], "", "cgroup"),
+        ([FOUND, NO_CGROUP], "", "linuxproc"),
+        ([None, None], "", "linuxproc"),
+        ([FOUND, FOUND], "ProctrackType=proctrack/linuxproc", "cgroup"),
+        ([FOUND, None], "ProctrackType=proctrack/linuxproc", "linuxproc"),
+        ([NO_CGROUP, None], "ProctrackType=proctrack/cgroup", "cgroup"),
+    ],
+)
+def test_auto_takes_what_every_node_can(
+    found: list[Evidence | None], standing: str, tracking: str
+) -> None:
+    site = keys(slurm_process_tracking="auto")
+    assert choose_tracking(site, nodes(*found), parse_slurm_conf(standing)) == tracking
+
+
+def test_linuxproc_leaves_cgroups_alone() -> None:
+    result = run(keys(slurm_process_tracking="linuxproc"), nodes(FOUND))
+    assert "CgroupPlugin=disabled" in result.cgroup_conf
+    assert "TaskPlugin=task/affinity\n" in result.slurm_conf
+
+
+def test_a_site_s_parameters_add_replace_and_take_away() -> None:
+    parameters = {
+        "slurmctldparameters": "enable_configless,idle_on_node_suspend",
+        "ReturnToService": 1,
+        "DefMemPerCPU": None,
+        "RebootProgram": "/sbin/shutdown -r now",
+    }
+    conf = parse_slurm_conf(run(keys(slurm_parameters=parameters), nodes(FOUND)).slurm_conf).keys
+    assert conf["slurmctldparameters"] == "enable_configless,idle_on_node_suspend"
+    assert conf["returntoservice"] == "1"
+    assert "defmempercpu" not in conf
+    assert conf["rebootprogram"] == "/sbin/shutdown -r now"
+
+
+def test_config_overrides_only_with_a_virtual_group() -> None:
+    assert "config_overrides" not in run(keys(), nodes(FOUND)).slurm_conf
+    virtual = keys(node_groups={"gpu": {"gpus": {"count": 8}, "virtual": True}})
+    assert "SlurmdParameters=config_overrides\n" in run(virtual, nodes(FOUND)).slurm_conf
+
+
+def test_without_slurmdbd_there_is_no_accounting() -> None:
+    result = configure(keys(), Controller("head", "head"), PATHS, nodes(FOUND))
+    assert "AccountingStorage" not in result.slurm_conf
+    assert "SlurmctldHost=head\n" in result.slurm_conf
+
+
+def test_a_partition_without_nodes_is_still_there() -> None:
+    result = run(keys(), nodes(None))
+    assert "PartitionName=gpu Default=YES" in result.slurm_conf
+    assert result.gres_conf.count("NodeName") == 0
