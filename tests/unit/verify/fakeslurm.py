@@ -233,12 +233,13 @@ def context_for(
     site = site or make_site()
     (folder / "raw").mkdir(exist_ok=True)
     host = site.hosts.get("login") or next(iter(site.hosts.values()))
-    core = Core(site, slurm, host, "alice", Options(**options)  # type: ignore[arg-type], "run", folder)
+    chosen = Options(**options)  # type: ignore[arg-type]
+    core = Core(site, slurm, host, "alice", chosen, "run", folder)
     cluster = Cluster(
         site,
         read_nodes(fixture(slurm.nodes)),
         read_up_partitions(fixture("partitions.json")),
         read_config(slurm.answers.get("config", "") or fixture("config.txt")),  # type: ignore[arg-type]
-        options.get("partition"),
+        chosen.partition,
     )
     return Context(core, cluster, Evidence(folder, "check"))
