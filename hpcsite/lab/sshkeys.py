@@ -62,7 +62,8 @@ def ssh_command(lab_files: Path, address: str) -> list[str]:
         "ConnectTimeout": "2",
         "IdentitiesOnly": "yes",
         "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": str(known_hosts(lab_files)),
+        # Quoted: the option takes several files, separated by spaces.
+        "UserKnownHostsFile": f'"{known_hosts(lab_files)}"',
         "GlobalKnownHostsFile": "/dev/null",
         "LogLevel": "ERROR",
     }
