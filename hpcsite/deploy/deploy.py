@@ -12,7 +12,7 @@ from functools import cached_property
 
 from hpcsite.deploy.events import Event, Output, PlayStarted
 from hpcsite.deploy.interrupts import on_interrupt
-from hpcsite.deploy.limit import chosen_hosts, critical_hosts, folded
+from hpcsite.deploy.limit import chosen_hosts, critical_hosts
 from hpcsite.deploy.lock import site_lock
 from hpcsite.deploy.options import Options
 from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
@@ -26,6 +26,7 @@ from hpcsite.errors import UsageError
 from hpcsite.paths import content_dir, site_state_dir
 from hpcsite.site.ansible import Strategy
 from hpcsite.site.model import Site
+from hpcsite.site.names import fold
 from hpcsite.site.record import remember_site
 
 PLAYBOOK = "playbooks/site.yml"
@@ -120,7 +121,7 @@ class _Session:
         names = Tally()
         self._run(names.add, limit=others, tags=(NAMES_TAG,), skip_tags="preflight", variables={})
         if out := names.failures():
-            self.progress.note(f"{folded(out)}: /etc/hosts is not updated, it cannot be reached")
+            self.progress.note(f"{fold(out)}: /etc/hosts is not updated, it cannot be reached")
 
     def _run(
         self,

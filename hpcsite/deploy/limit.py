@@ -1,12 +1,10 @@
 """`--limit` → the hosts that a deploy runs on."""
 
-import difflib
-from collections.abc import Iterable
-
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
 from hpcsite.errors import UsageError
 from hpcsite.site.model import Site
+from hpcsite.site.names import fold, nearest
 
 # What the whole site hangs on: part of every deploy, and what stops it when it is broken.
 CRITICAL_GROUPS = ("slurm_controller", "slurm_dbd", "mariadb")
@@ -36,11 +34,6 @@ def chosen_hosts(site: Site, limit: str | None) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def folded(names: Iterable[str]) -> str:
-    """Fold names into a node set as Slurm writes it: `gpu[01-08],login`."""
-    return str(NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP))
-
-
 def _names(limit: str) -> list[str]:
     try:
         return [str(name).removeprefix("@") for name in NodeSet(limit, resolver=RESOLVER_NOGROUP)]
@@ -61,8 +54,8 @@ def _members(site: Site, name: str) -> frozenset[str]:
 
 def _unknown(site: Site, limit: str, unknown: list[str]) -> UsageError:
     known = {*site.hosts, *(group for host in site.hosts.values() for group in host.groups)}
-    near = [match for name in unknown for match in difflib.get_close_matches(name, known, n=1)]
-    hosts = f"the site's hosts are {folded(site.hosts)}"
+    near = [match for name in unknown if (match := nearest(name, known))]
+    hosts = f"the site's hosts are {fold(site.hosts)}"
     hint = f"did you mean {', '.join(dict.fromkeys(near))}? {hosts}" if near else hosts
-    what = folded(unknown) if unknown else limit
+    what = fold(unknown) if unknown else limit
     return UsageError(f"--limit {limit}: {site.name} has no host or group {what}", hint=hint)

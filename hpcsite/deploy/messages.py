@@ -63,11 +63,11 @@ def _message_field(result: dict[str, Any]) -> str:
     if isinstance(message, list):
         message = "\n".join(str(line) for line in message)
     text = str(message or "").strip()
+    while (shorter := _WRAPPING.sub("", text)) != text:
+        text = shorter
     text = _MITOGEN.sub("", text)
     if text.startswith(_MITOGEN_LOST):
         return "the connection broke while the task ran"
-    while (shorter := _WRAPPING.sub("", text)) != text:
-        text = shorter
     if text.lower().rstrip(".").startswith(_EMPTY):
         return f"{_EXIT_CODE}{result['rc']}" if result.get("rc") else ""
     return text

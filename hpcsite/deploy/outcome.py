@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 from hpcsite.deploy.events import HostCounts
-from hpcsite.deploy.limit import folded
 from hpcsite.deploy.tally import HostFailure, Tally
 from hpcsite.errors import ExitCode
 from hpcsite.site.model import Frozen
+from hpcsite.site.names import fold
 
 Status = Literal["ok", "failed", "could-not-run", "interrupted"]
 
@@ -145,7 +145,7 @@ def _summary(host: str, count: HostCounts, *, failed: bool) -> HostSummary:
 
 def _critical_verdict(lost: dict[str, HostFailure]) -> Verdict:
     unreachable = [host for host, failure in lost.items() if failure.event.status == "unreachable"]
-    nodes = folded(unreachable or lost)
+    nodes = fold(unreachable or lost)
     what = "cannot be reached" if unreachable else "failed"
     return Verdict(
         status="could-not-run" if unreachable else "failed",
@@ -172,7 +172,7 @@ def _general(message: str, host: str) -> str:
 def _failure(failure: HostFailure, hosts: list[str]) -> Failure:
     event = failure.event
     return Failure(
-        nodes=folded(hosts),
+        nodes=fold(hosts),
         hosts=tuple(sorted(hosts)),
         kind="unreachable" if event.status == "unreachable" else "failed",
         layer=failure.layer,

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcsite.deploy.events import Diff, Event, Finished, Output, PlayStarted
-from hpcsite.deploy.limit import folded
 from hpcsite.deploy.tally import HostFailure, LayerTally, Tally
+from hpcsite.site.names import fold
 
 _REFRESH_S = 0.12
 # Beyond this a layer's nodes are folded anew only when it ends: folding 2,000 names is not free.
@@ -168,7 +168,7 @@ def _mark(layer: LayerTally, *, running: bool) -> Text:
 
 
 def _layer_cells(layer: LayerTally) -> list[Text]:
-    nodes = folded(layer.hosts)
+    nodes = fold(layer.hosts)
     if len(nodes) > _MAX_NODES_WIDTH:
         nodes = f"{len(layer.hosts)} nodes"
     counts = Text(nodes)

@@ -1,11 +1,12 @@
 """An outcome → what a person reads at the end. Pure."""
 
+import shlex
 from pathlib import Path
 
 from rich.text import Text
 
-from hpcsite.deploy.limit import folded
 from hpcsite.deploy.outcome import Failure, HostSummary, Outcome
+from hpcsite.site.names import fold
 
 _HEADLINES = {
     "ok": ("deployed", "bold green"),
@@ -55,7 +56,7 @@ def _counts(hosts: tuple[HostSummary, ...]) -> Text:
     for host in hosts:
         key = (host.ok, host.changed, host.skipped, host.failed, host.unreachable)
         alike.setdefault(key, []).append(host.name)
-    rows = [(folded(names), key) for key, names in alike.items()]
+    rows = [(fold(names), key) for key, names in alike.items()]
     width = max((len(nodes) for nodes, _ in rows), default=0)
     text = Text()
     for nodes, (ok, changed, skipped, failed, unreachable) in sorted(rows):
@@ -84,7 +85,7 @@ def _headline(outcome: Outcome) -> Text:
     if left_out := _left_out(outcome):
         text.append(f"left out: {left_out}; the other nodes are deployed\n")
     if outcome.untouched:
-        text.append(f"not touched: {folded(outcome.untouched)}\n")
+        text.append(f"not touched: {fold(outcome.untouched)}\n")
     return text
 
 
@@ -92,18 +93,18 @@ def _changes(outcome: Outcome) -> str:
     would = "would change" if outcome.check else "changed"
     if not outcome.changed:
         return f"nothing {would}"
-    nodes = folded(host.name for host in outcome.hosts if host.changed)
+    nodes = fold(host.name for host in outcome.hosts if host.changed)
     return f"{outcome.changed} task{'s' if outcome.changed != 1 else ''} {would} on {nodes}"
 
 
 def _left_out(outcome: Outcome) -> str:
     if outcome.status != "failed" or outcome.reason:
         return ""
-    return folded(host for failure in outcome.failures for host in failure.hosts)
+    return fold(host for failure in outcome.failures for host in failure.hosts)
 
 
 def _hint(outcome: Outcome) -> str:
-    again = f"hpcsite deploy {outcome.inventory}"
+    again = f"hpcsite deploy {shlex.quote(str(outcome.inventory))}"
     if outcome.status == "interrupted":
         return f"a deploy can be run again at any time: {again}"
     if nodes := _left_out(outcome):

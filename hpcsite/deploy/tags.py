@@ -1,6 +1,5 @@
 """`--tags`: refused where no task carries one, since Ansible would then do nothing and say ok."""
 
-import difflib
 import re
 import subprocess
 
@@ -8,6 +7,7 @@ from hpcsite.deploy.options import LAYERS
 from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.paths import content_dir
 from hpcsite.site.ansible import ansible_environment
+from hpcsite.site.names import nearest
 
 _TASK_TAGS = re.compile(r"^\s*TASK TAGS: \[(?P<tags>.*)\]\s*$", re.MULTILINE)
 _TIMEOUT_S = 60
@@ -21,7 +21,7 @@ def check_tags(tags: tuple[str, ...]) -> None:
     known = known_tags() | set(LAYERS)
     unknown = [tag for tag in unsure if tag not in known]
     if unknown:
-        near = [m for tag in unknown for m in difflib.get_close_matches(tag, known, n=1)]
+        near = [match for tag in unknown if (match := nearest(tag, known))]
         meant = f"did you mean {', '.join(dict.fromkeys(near))}? " if near else ""
         raise UsageError(
             f"--tags {','.join(tags)}: no task has the tag {', '.join(unknown)}",

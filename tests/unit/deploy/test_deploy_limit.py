@@ -1,9 +1,10 @@
 import pytest
 
-from hpcsite.deploy.limit import chosen_hosts, critical_hosts, folded
+from hpcsite.deploy.limit import chosen_hosts, critical_hosts
 from hpcsite.deploy.tags import check_tags, parse_tags
 from hpcsite.errors import ExitCode, UsageError
 from hpcsite.site.model import Site
+from hpcsite.site.names import fold
 
 
 @pytest.mark.parametrize(
@@ -19,13 +20,13 @@ from hpcsite.site.model import Site
     ],
 )
 def test_a_limit_names_nodes_and_groups(site: Site, limit: str | None, hosts: str) -> None:
-    assert folded(chosen_hosts(site, limit)) == hosts
+    assert fold(chosen_hosts(site, limit)) == hosts
 
 
 @pytest.mark.parametrize(
     ("limit", "hint"),
     [
-        ("gpu3", "did you mean gpu"),
+        ("gpu3", "the site's hosts are gpu[01-02,10]"),
         ("logn", "did you mean login?"),
         ("gpu[01-03]", "gpu[01-02,10],head,login"),
         ("gpu[01", "write nodes as Slurm does"),
@@ -42,10 +43,6 @@ def test_a_limit_that_names_nothing_is_refused(site: Site, limit: str, hint: str
 
 def test_the_site_hangs_on_controller_and_database(site: Site) -> None:
     assert critical_hosts(site) == {"head"}
-
-
-def test_zero_padded_names_keep_their_zeros() -> None:
-    assert folded(["gpu002", "gpu010", "gpu001"]) == "gpu[001-002,010]"
 
 
 def test_tags_are_read_from_ansibles_list() -> None:

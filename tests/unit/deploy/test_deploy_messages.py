@@ -19,7 +19,10 @@ from hpcsite.deploy.messages import CENSORED, MAX_LINES, failure_message
         ({"reason": "syntax"}, "syntax"),
         ({}, "failed without a message"),
         (
-            {"msg": "EOF on stream; last 100 lines received:\nssh: connect to x: No route to host"},
+            {
+                "msg": "Task failed: EOF on stream; last 100 lines received:\n"
+                "ssh: connect to x: No route to host"
+            },
             "ssh: connect to x: No route to host",
         ),
         (
