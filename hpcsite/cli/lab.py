@@ -50,7 +50,8 @@ def up(inventory: Path, *, rebuild: bool) -> None:
     """
     began = time.monotonic()
     spec = _spec(inventory)
-    lab.up(spec, console.say, rebuild=rebuild)
+    warnings = lab.up(spec, console.say, rebuild=rebuild)
+    console.print_problems(warnings, label="warning")
     _done(f"{_named(spec, None)}: up", began)
 
 

@@ -42,5 +42,5 @@ def in_words(found: list[str], *, v1: bool) -> str:
         if not found
         else (f"cgroup v2 controllers: {' '.join(found)}, without {' and '.join(sorted(missing))}")
     )
-    why = " (host runs cgroup v1)" if v1 else ""
+    why = " (host runs cgroup v1)" if v1 else " (the host hands them on to nobody)"
     return f"{what}{why}: Slurm here uses proctrack/linuxproc"

@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcsite.errors import CouldNotRunError
 from hpcsite.lab import state
 
 # What a setting was before the first lab came. Gone with a restart, as the settings are.
@@ -37,7 +38,11 @@ SETTINGS = (
 
 
 def raise_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:
-    """Raise what is too low, and note what it was."""
+    """Raise what is too low, and note what it was.
+
+    Raises:
+        CouldNotRunError: this computer does not allow it.
+    """
     for setting in settings:
         before = setting.path.read_text(encoding="ascii").strip()
         if int(before) >= setting.at_least:
@@ -45,7 +50,14 @@ def raise_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:
         if not setting.before.exists():
             setting.before.parent.mkdir(parents=True, exist_ok=True)
             state.write_atomically(setting.before, before)
-        setting.path.write_text(str(setting.at_least), encoding="ascii")
+        try:
+            setting.path.write_text(str(setting.at_least), encoding="ascii")
+        except OSError as error:
+            raise CouldNotRunError(
+                f"cannot set {setting.path} to {setting.at_least}: {error.strerror}",
+                hint="a lab needs a computer of its own or a virtual machine; a container may not "
+                "change the kernel's settings",
+            ) from error
 
 
 def restore_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:

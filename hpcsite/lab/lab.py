@@ -4,7 +4,7 @@ import platform
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from hpcsite.errors import CouldNotRunError, UsageError
+from hpcsite.errors import CouldNotRunError, Problem, UsageError
 from hpcsite.lab import host, image, network, nspawn, recipe, state, teardown, tools
 from hpcsite.lab.image import Image
 from hpcsite.lab.session import Session, open_session
@@ -17,8 +17,11 @@ _UP_MIB = 1024
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
 
 
-def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> None:
+def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> list[Problem]:
     """Make the lab's machines, or mend what is there; machines that run well are left alone.
+
+    Returns:
+        What the lab works with, but its user should know.
 
     Raises:
         HpcsiteError: the host cannot hold the lab, or a machine does not come up.
@@ -29,6 +32,8 @@ def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> None:
         current = _image(session, say, rebuild=rebuild)
         teardown.remove_unnamed(session, say)
         session.each(spec.machines, lambda machine: _bring_up(session, machine, current, say))
+        firewall = network.forwarding_problem(spec.name)
+        return [firewall] if firewall else []
 
 
 def reset(spec: LabSpec, nodes: Collection[str], say: Say) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from hpcsite.errors import CouldNotRunError
+from hpcsite.errors import CouldNotRunError, Problem
 from hpcsite.lab import host, kernel, names, state, tools
 
 
@@ -67,6 +67,26 @@ def require_free(name: str, network: IPv4Network) -> None:
         CouldNotRunError: names the interface or route that does.
     """
     host.require_free(network, names.bridge(name), host.occupied_networks())
+
+
+def forwarding_problem(name: str) -> Problem | None:
+    """Return a warning if this computer's firewall drops forwarded packets by default."""
+    chains = tools.attempt(["nft", "-json", "list", "chains"]).stdout
+    return parse_forwarding(chains, names.bridge(name))
+
+
+def parse_forwarding(chains: str, bridge: str) -> Problem | None:
+    """Read `nft -json list chains`; a container engine's or a firewall's chain may drop."""
+    for entry in json.loads(chains or "{}").get("nftables", []):
+        chain = entry.get("chain", {})
+        if chain.get("hook") == "forward" and chain.get("policy") == "drop":
+            return Problem(
+                f"this computer's firewall drops forwarded packets (table {chain['table']}, chain "
+                f"{chain['name']}): machines may not reach the internet",
+                hint=f"let the lab pass: iptables -I FORWARD -i {bridge} -j ACCEPT; "
+                f"iptables -I FORWARD -o {bridge} -j ACCEPT",
+            )
+    return None
 
 
 def attach(net: Network, interface: str) -> bool:

@@ -46,7 +46,7 @@ def nspawn_command(node: Machine, bridge: str, folder: MachineDir) -> list[str]:
     ]
 
 
-def unit_command(unit: str, console: Path, argv: list[str]) -> list[str]:
+def unit_command(folder: MachineDir, unit: str, argv: list[str]) -> list[str]:
     """Return the command that runs a machine in a transient systemd unit of its own.
 
     `Delegate=` hands the machine's systemd the cgroup v2 controllers. There is no `DeviceAllow=`,
@@ -55,9 +55,10 @@ def unit_command(unit: str, console: Path, argv: list[str]) -> list[str]:
     """
     return [
         *("systemd-run", "--quiet", "--collect", f"--unit={unit}", "--service-type=exec"),
+        f"--description=hpcsite lab machine {folder.name}",
         *("--property=Delegate=yes", "--property=KillMode=mixed"),
         f"--setenv={'='.join(_UNIFIED)}",
-        *(f"--property=StandardOutput=append:{console}", "--property=StandardError=inherit"),
+        *(f"--property=StandardOutput=append:{folder.console}", "--property=StandardError=inherit"),
         "--",
         *argv,
     ]
@@ -145,7 +146,7 @@ class Nspawn:
         folder.console.unlink(missing_ok=True)
         if Path("/run/systemd/system").is_dir():
             unit = names.unit(self.network.name, node.name)
-            tools.run(unit_command(unit, folder.console, argv))
+            tools.run(unit_command(folder, unit, argv))
             return
         env = {**os.environ, "PATH": tools.search_path(), _UNIFIED[0]: _UNIFIED[1]}
         with folder.console.open("wb") as console:

@@ -18,5 +18,6 @@ def test_words_say_what_slurm_uses() -> None:
         "cgroup v2 controllers: cpuset cpu memory pids; Slurm here uses proctrack/cgroup"
     )
     assert in_words(["pids", "cpuset"], v1=False) == (
-        "cgroup v2 controllers: pids cpuset, without memory: Slurm here uses proctrack/linuxproc"
+        "cgroup v2 controllers: pids cpuset, without memory (the host hands them on to nobody): "
+        "Slurm here uses proctrack/linuxproc"
     )

@@ -1,8 +1,11 @@
 """The nftables rules as text."""
 
+import json
 from ipaddress import IPv4Network
 
-from hpcsite.lab.network import ruleset
+import pytest
+
+from hpcsite.lab.network import parse_forwarding, ruleset
 
 
 def test_the_ruleset_replaces_only_its_own_table_and_translates_only_what_leaves() -> None:
@@ -16,3 +19,17 @@ def test_the_ruleset_replaces_only_its_own_table_and_translates_only_what_leaves
         "  }\n"
         "}\n"
     )
+
+
+@pytest.mark.parametrize("policy", ["accept", "drop"])
+def test_a_firewall_that_drops_what_is_forwarded_is_named(policy: str) -> None:
+    chain = {"family": "ip", "table": "filter", "name": "FORWARD", "hook": "forward"}
+    chains = json.dumps({"nftables": [{"metainfo": {}}, {"chain": {**chain, "policy": policy}}]})
+    problem = parse_forwarding(chains, "hpc-lab")
+    if policy == "accept":
+        assert problem is None
+    else:
+        assert problem is not None
+        assert "table filter, chain FORWARD" in problem.message
+        assert "-i hpc-lab -j ACCEPT" in problem.hint
+    assert parse_forwarding("", "hpc-lab") is None

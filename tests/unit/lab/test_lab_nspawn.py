@@ -32,7 +32,7 @@ def test_a_machine_is_booted_on_the_bridge_with_its_devices() -> None:
 
 
 def test_under_systemd_a_machine_has_a_delegated_unit() -> None:
-    argv = unit_command("hpcsite-lab-gpu01.service", FOLDER.console, ["systemd-nspawn", "--boot"])
+    argv = unit_command(FOLDER, "hpcsite-lab-gpu01.service", ["systemd-nspawn", "--boot"])
     own = argv[: argv.index("--")]
     assert own[0] == "systemd-run"
     assert "--property=Delegate=yes" in own
