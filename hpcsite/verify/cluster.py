@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from hpcsite.site.model import NodeGroup, Site
+from hpcsite.site.names import fold
 from hpcsite.slurm.node_records import SlurmNode
 from hpcsite.verify.findings import NotMeasuredError
-from hpcsite.verify.nodesets import fold
 
 
 @dataclass(frozen=True)

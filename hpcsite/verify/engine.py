@@ -8,13 +8,13 @@ from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hpcsite.site.names import fold
 from hpcsite.slurm.node_records import SlurmOutputError
 from hpcsite.verify.claims import Claim
 from hpcsite.verify.cluster import Cluster
 from hpcsite.verify.context import Context, Core
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import Finding, NotMeasuredError
-from hpcsite.verify.nodesets import fold
 from hpcsite.verify.results import INTERRUPTED, Result, Status
 from hpcsite.verify.transport import InterruptedRunError, UnreachableError
 

@@ -4,13 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from hpcsite.site.names import fold
 from hpcsite.slurm.job_records import BUSY_REASONS, SlurmJob, read_accounting, read_queue
 from hpcsite.slurm.node_records import SlurmNode, read_nodes
 from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import JOB_PREFIX, Context
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import BusyError, NotMeasuredError
-from hpcsite.verify.nodesets import fold
 from hpcsite.verify.transport import Answer
 
 POLL_S = 0.5

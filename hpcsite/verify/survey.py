@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from hpcsite.site.names import fold
 from hpcsite.verify.context import Context
-from hpcsite.verify.nodesets import fold
 from hpcsite.verify.results import Property, Variant
 from hpcsite.verify.spread import spread
 from hpcsite.verify.transport import UnreachableError

@@ -1,9 +1,9 @@
 """All suites. A suite is a list of checks; the engine starts them in this order."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from hpcsite.errors import UsageError
+from hpcsite.site.names import did_you_mean
 from hpcsite.verify.engine import Check
 from hpcsite.verify.suites import accounting, gres, mpi, node, smoke, submission
 
@@ -41,7 +41,6 @@ def choose(suites: Sequence[str], checks: Sequence[str] = ()) -> list[Check]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint that names the nearest known word, or where all are listed."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    """Write a hint: the nearest known word, and where all are listed."""
     listed = "`hpcsite verify --list` shows all suites and checks"
-    return f"did you mean {near[0]}? {listed}" if near else listed
+    return " ".join(filter(None, (did_you_mean(word, known, ""), listed)))

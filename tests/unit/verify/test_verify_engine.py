@@ -1,3 +1,4 @@
+import os
 import signal
 import threading
 from collections.abc import Sequence
@@ -129,7 +130,7 @@ def test_an_interrupt_ends_all_and_names_what_did_not_finish(tmp_path: Path) -> 
 
     def waits(context: Context) -> Finding:
         begun.set()
-        threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+        threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT]).start()
         if context.core.stop.wait(10):
             raise InterruptedRunError
         return Finding(Status.PASS)

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from hpcsite.errors import CouldNotRunError
+from hpcsite.site.names import fold
 from hpcsite.verify import store
-from hpcsite.verify.nodesets import fold
 from hpcsite.verify.results import Direction, Measurement, Reference, Result, Run, Status, Summary
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "verify" / "run.schema.json"
