@@ -14,6 +14,10 @@ class Backend(Protocol):
         """Tell whether the machine was made, completely."""
         ...
 
+    def images(self) -> set[Path]:
+        """Return the roots of the images that the lab's machines stand on."""
+        ...
+
     def running(self, node: str) -> bool:
         """Tell whether the machine is switched on."""
         ...

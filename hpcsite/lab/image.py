@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,10 +69,11 @@ def claim(image: Image, lab: Path) -> None:
     state.write_atomically(image.users / _user(lab), str(lab))
 
 
-def release(lab: Path) -> None:
-    """Note that a lab needs no image any more."""
+def release(lab: Path, *, still_used: Collection[Path] = ()) -> None:
+    """Note that a lab needs no image any more but those with these roots."""
     for image in _all():
-        (image.users / _user(lab)).unlink(missing_ok=True)
+        if image.root not in still_used:
+            (image.users / _user(lab)).unlink(missing_ok=True)
 
 
 def _user(lab: Path) -> str:

@@ -32,6 +32,7 @@ def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> list[Problem]:
         current = _image(session, say, rebuild=rebuild)
         teardown.remove_unnamed(session, say)
         session.each(spec.machines, lambda machine: _bring_up(session, machine, current, say))
+        image.release(session.dirs.root, still_used=session.backend.images())
         firewall = network.forwarding_problem(spec.name)
         return [firewall] if firewall else []
 
@@ -53,6 +54,7 @@ def reset(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
             session.boot(machine)
 
         session.each(machines, renew)
+        image.release(session.dirs.root, still_used=session.backend.images())
 
 
 def stop(spec: LabSpec, nodes: Collection[str], say: Say) -> None:

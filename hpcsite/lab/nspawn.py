@@ -77,6 +77,11 @@ class Nspawn:
         note = self._folder(node).image
         return note.is_file() and Path(note.read_text(encoding="utf-8")).is_dir()
 
+    def images(self) -> set[Path]:
+        """Return the roots of the images that the lab's machines stand on."""
+        notes = (self._folder(path.name).image for path in self.dirs.machines.iterdir())
+        return {Path(note.read_text(encoding="utf-8")) for note in notes if note.is_file()}
+
     def running(self, node: str) -> bool:
         """Tell whether the machine is switched on."""
         return machine.running(self._folder(node))
