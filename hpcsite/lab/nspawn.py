@@ -19,7 +19,7 @@ from hpcsite.lab.state import LabDirs
 TOOLS = ("systemd-nspawn", "ip", "nft", "mount", "umount", "ssh", "ssh-keygen")
 # NVIDIA's character devices (Documentation/admin-guide/devices.txt).
 _NVIDIA_MAJOR = 195
-_LINK_SECONDS = 5.0
+_LINK_SECONDS = 20.0
 _CONSOLE_LINES = 20
 _TERMINAL_CODES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9])")
 # The host may run cgroup v1; machines are given v2 all the same, as Debian 13 knows nothing else.
