@@ -127,7 +127,7 @@ def print_list() -> None:
 
 
 @contextmanager
-def _ended_like_interrupt() -> Iterator[None]:
+def ended_like_interrupt() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does: no job is left."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
@@ -217,7 +217,7 @@ def command(
     inventory, suites = split_words(words)
     site = load_site(inventory or last_site_path())
     options = Options(partition, account, qos, reservation, wait_s)
-    with _ended_like_interrupt(), listener() as progress:
+    with ended_like_interrupt(), listener() as progress:
         run = run_suites(site, suites, checks=checks, options=options, listener=progress)
     folder = _write(run, html, junit)
     if as_json:
