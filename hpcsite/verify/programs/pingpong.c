@@ -1,7 +1,8 @@
 /* Latency and bandwidth between rank 0 and rank 1. Prints from rank 0:
- *   latency_us=MEDIAN          half a round trip of an empty message
+ *   latency_us=MEDIAN          half a round trip of a message of one byte
  *   bandwidth BYTES GB_PER_S   the best of several repeats; 1 GB is 10^9 bytes
- * Bandwidth is that of a window of messages in one direction, as in osu_bw. */
+ * Bandwidth is that of a window of messages in one direction, as in osu_bw. Each part ends early
+ * when its time is over, so that nodes which are slow or loaded are measured too. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +11,8 @@
 enum { WARM_UP = 200, EXCHANGES = 2000, WINDOW = 16, REPEATS = 5 };
 #define LARGEST (4 << 20)
 #define BYTES_A_REPEAT (32 << 20)
+#define LATENCY_S 2.0
+#define BANDWIDTH_S 0.5
 
 static double times[EXCHANGES];
 
@@ -19,24 +22,28 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* The byte that goes round says whether another exchange follows. */
 static double latency_us(int rank)
 {
-    char none = 0;
+    char more = 1;
+    int count = 0;
+    double begin = MPI_Wtime();
 
-    for (int i = -WARM_UP; i < EXCHANGES; i++) {
+    for (int i = -WARM_UP; more; i++) {
         double start = MPI_Wtime();
         if (rank == 0) {
-            MPI_Send(&none, 0, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
-            MPI_Recv(&none, 0, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            more = i + 1 < EXCHANGES && start - begin < LATENCY_S;
+            MPI_Send(&more, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+            MPI_Recv(&more, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(&none, 0, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(&none, 0, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+            MPI_Recv(&more, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&more, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
         }
-        if (i >= 0)
-            times[i] = (MPI_Wtime() - start) / 2 * 1e6;
+        if (i >= 0 || !more)
+            times[count++] = (MPI_Wtime() - start) / 2 * 1e6;
     }
-    qsort(times, EXCHANGES, sizeof *times, by_size);
-    return times[EXCHANGES / 2];
+    qsort(times, count, sizeof *times, by_size);
+    return times[count / 2];
 }
 
 static double seconds_of(int rank, char *buffer, int bytes, int rounds)
@@ -66,17 +73,20 @@ static double seconds_of(int rank, char *buffer, int bytes, int rounds)
 static double best_gbyte_s(int rank, char *buffer, int bytes)
 {
     int rounds = BYTES_A_REPEAT / (bytes * WINDOW);
-    double best = 0;
+    double best = 0, begin = MPI_Wtime();
+    int more = 1;
 
     if (rounds < 1)
         rounds = 1;
     if (rounds > 64)
         rounds = 64;
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
+    for (int repeat = 0; more; repeat++) {
         double seconds = seconds_of(rank, buffer, bytes, rounds);
         double rate = (double)bytes * WINDOW * rounds / seconds / 1e9;
         if (rate > best)
             best = rate;
+        more = repeat + 1 < REPEATS && MPI_Wtime() - begin < BANDWIDTH_S;
+        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     return best;
 }

@@ -168,7 +168,7 @@ def read_pingpong(text: str, nodes: str) -> list[Measurement]:
                 value=float(found[1]),
                 unit="us",
                 direction=Direction.LOWER,
-                at={"message_bytes": 0, "nodes": nodes},
+                at={"message_bytes": 1, "nodes": nodes},
             )
         )
     for size, rate in re.findall(r"^bandwidth (\d+) ([0-9.]+)$", text, re.MULTILINE):
