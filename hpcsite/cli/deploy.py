@@ -1,10 +1,14 @@
 """`hpcsite deploy`."""
 
+import json
 from pathlib import Path
 
 import click
+from rich.console import Console
 
+from hpcsite import report
 from hpcsite.cli import console
+from hpcsite.cli.verify import ended_like_interrupt, listener
 from hpcsite.deploy.deploy import deploy
 from hpcsite.deploy.options import LAYERS, Options
 from hpcsite.deploy.outcome import Outcome
@@ -12,6 +16,9 @@ from hpcsite.deploy.progress import make_progress
 from hpcsite.deploy.recap import recap
 from hpcsite.errors import ExitCode
 from hpcsite.site.load import load_site
+from hpcsite.site.model import Site
+from hpcsite.verify.results import Run
+from hpcsite.verify.runner import run_suites
 
 
 @click.command()
@@ -41,7 +48,7 @@ def command(
     """Make the machines match the site description; a second run changes nothing.
 
     A node that cannot be reached or fails is left out, and the others go on. Running jobs are
-    left alone. Ends with a recap and a short verification.
+    left alone. Ends with a recap and a short verification (suite smoke).
 
     \b
     Examples:
@@ -60,12 +67,28 @@ def command(
     outcome = deploy(site, options, make_progress(console.stderr(), verbosity=verbose))
     out = console.stderr() if as_json else console.stdout()
     out.print(recap(outcome, folder=Path.cwd()), end="")
+    run = None if no_verify or not _worth_verifying(site, outcome, options) else _verify(site, out)
     if as_json:
-        click.echo(outcome.model_dump_json(indent=2))
-    return outcome.exit_code
+        verification = run.model_dump(mode="json") if run else None
+        click.echo(
+            json.dumps(outcome.model_dump(mode="json") | {"verification": verification}, indent=2)
+        )
+    return int(run.exit_code) if run else outcome.exit_code
 
 
-def _worth_verifying(outcome: Outcome, options: Options) -> bool:
+def _worth_verifying(site: Site, outcome: Outcome, options: Options) -> bool:
     """Tell whether a verification says anything: a check, for one, deploys nothing."""
-    layers = not options.tags or "scheduler" in options.tags
-    return outcome.exit_code == ExitCode.OK and not options.check and layers
+    scheduler = not options.tags or "scheduler" in options.tags
+    if outcome.exit_code != ExitCode.OK or options.check or not scheduler:
+        return False
+    if site.keys.verify_user is None:
+        console.say("not verified: the site names no ordinary user, site_verify_user")
+        return False
+    return True
+
+
+def _verify(site: Site, out: Console) -> Run:
+    with ended_like_interrupt(), listener() as progress:
+        run = run_suites(site, ("smoke",), listener=progress)
+    report.text(run, out)
+    return run
