@@ -17,7 +17,8 @@ def headline(run: Run) -> str:
     count = run.summary
     total = len(run.results)
     if count.failed:
-        return f"{count.failed} of {total} checks failed."
+        also = f", {count.errors} could not be run" if count.errors else ""
+        return f"{count.failed} of {total} checks failed{also}."
     if count.errors:
         return f"{count.errors} of {total} checks could not be run; the others passed."
     if not count.passed:

@@ -22,6 +22,13 @@ HPCSITE = str(Path(sys.executable).with_name("hpcsite"))
 WITHIN_S = 60
 
 
+@pytest.fixture
+def inventory(deployed_site: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a deployed site, whose state is kept where its own commands keep it."""
+    monkeypatch.setenv("HPCSITE_STATE_DIR", str(deployed_site.state))
+    return Path(deployed_site.inventory)
+
+
 def on(inventory: Path, host: str, command: str) -> str:
     site = load_site(inventory)
     argv = [*ssh_argv(site, site.hosts[host]), command]
@@ -70,9 +77,9 @@ def broken(inventory: Path, host: str, breaks: str, mends: str) -> Iterator[None
         wait_until_idle(inventory)
 
 
-def test_a_healthy_site_passes_in_time(deployed_site: Path) -> None:
+def test_a_healthy_site_passes_in_time(inventory: Path) -> None:
     begin = time.monotonic()
-    code, run, _ = verify(deployed_site)
+    code, run, _ = verify(inventory)
     seconds = time.monotonic() - begin
     found = by_check(run)
     assert code == 0, {name: result["reason"] for name, result in found.items()}
@@ -85,15 +92,15 @@ def test_a_healthy_site_passes_in_time(deployed_site: Path) -> None:
     assert measured["latency"]["unit"] == "us"
     assert measured["bandwidth"]["unit"] == "GB/s"
     assert measured["clock_difference_max"]["reference"]["value"] == 0.5
-    assert not queue(deployed_site)
-    assert "hpcsite" not in on(deployed_site, "login", "ls /tmp")
+    assert not queue(inventory)
+    assert "hpcsite" not in on(inventory, "login", "ls /tmp")
 
 
-def test_a_drained_node_is_named_with_its_reason(deployed_site: Path) -> None:
+def test_a_drained_node_is_named_with_its_reason(inventory: Path) -> None:
     drain = "scontrol update nodename=gpu02 state=drain reason='fan is loud'"
     resume = "scontrol update nodename=gpu02 state=resume"
-    with broken(deployed_site, "head", drain, resume):
-        code, run, _ = verify(deployed_site, "node")
+    with broken(inventory, "head", drain, resume):
+        code, run, _ = verify(inventory, "node")
     assert code == 1
     state = by_check(run)["state"]
     assert state["status"] == "FAIL"
@@ -101,29 +108,29 @@ def test_a_drained_node_is_named_with_its_reason(deployed_site: Path) -> None:
     assert "fan is loud" in state["reason"]
 
 
-def test_a_node_whose_slurmd_is_gone_is_no_success(deployed_site: Path) -> None:
-    with broken(deployed_site, "gpu02", "systemctl stop slurmd", "systemctl start slurmd"):
-        code, run, _ = verify(deployed_site, "node", "--wait", "10")
+def test_a_node_whose_slurmd_is_gone_is_no_success(inventory: Path) -> None:
+    with broken(inventory, "gpu02", "systemctl stop slurmd", "systemctl start slurmd"):
+        code, run, _ = verify(inventory, "node", "--wait", "10")
     assert code in (1, 4)
     assert any("gpu02" in result["reason"] for result in run["results"])
 
 
-def test_ctrl_c_leaves_no_job(deployed_site: Path) -> None:
-    argv = [HPCSITE, "verify", str(deployed_site), "slurm"]
+def test_ctrl_c_leaves_no_job(inventory: Path) -> None:
+    argv = [HPCSITE, "verify", str(inventory), "slurm"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        wait_for_a_job(deployed_site)
+        wait_for_a_job(inventory)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     assert process.returncode == 130
-    assert not queue(deployed_site)
-    wait_until_idle(deployed_site)
+    assert not queue(inventory)
+    wait_until_idle(inventory)
 
 
-def test_a_second_run_is_told_who_runs(deployed_site: Path) -> None:
-    argv = [HPCSITE, "verify", str(deployed_site), "--check", "time_limit"]
+def test_a_second_run_is_told_who_runs(inventory: Path) -> None:
+    argv = [HPCSITE, "verify", str(inventory), "--check", "time_limit"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        wait_for_a_job(deployed_site)
-        code, run, said = verify(deployed_site, "smoke")
+        wait_for_a_job(inventory)
+        code, run, said = verify(inventory, "smoke")
         process.communicate(timeout=120)
     assert process.returncode == 0
     assert (code, run) == (4, {})
@@ -131,29 +138,29 @@ def test_a_second_run_is_told_who_runs(deployed_site: Path) -> None:
     assert "hint:" in said
 
 
-def test_a_killed_runs_jobs_are_gone_after_the_next_run(deployed_site: Path) -> None:
-    argv = [HPCSITE, "verify", str(deployed_site), "--check", "time_limit"]
+def test_a_killed_runs_jobs_are_gone_after_the_next_run(inventory: Path) -> None:
+    argv = [HPCSITE, "verify", str(inventory), "--check", "time_limit"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        wait_for_a_job(deployed_site)
+        wait_for_a_job(inventory)
         process.kill()
-    code, _, said = verify(deployed_site, "smoke")
+    code, _, said = verify(inventory, "smoke")
     assert code == 0, said
-    assert not queue(deployed_site)
+    assert not queue(inventory)
 
 
-def test_busy_nodes_are_an_error_never_a_verdict(deployed_site: Path) -> None:
+def test_busy_nodes_are_an_error_never_a_verdict(inventory: Path) -> None:
     submit = (
         "runuser -u alice -- sbatch --exclusive --nodes=2 --job-name=other --chdir=/ "
         "--output=/dev/null --wrap='sleep 300'"
     )
-    with broken(deployed_site, "login", submit, "runuser -u alice -- scancel --me --name=other"):
-        code, run, _ = verify(deployed_site, "slurm", "--wait", "3", "--check", "gpu_fill")
+    with broken(inventory, "login", submit, "runuser -u alice -- scancel --me --name=other"):
+        code, run, _ = verify(inventory, "slurm", "--wait", "3", "--check", "gpu_fill")
     assert code == 4
     assert "nodes busy: gpu01" in by_check(run)["gpu_fill"]["reason"]
 
 
-def test_a_stored_run_is_shown_again(deployed_site: Path) -> None:
-    _, run, _ = verify(deployed_site, "smoke")
+def test_a_stored_run_is_shown_again(inventory: Path) -> None:
+    _, run, _ = verify(inventory, "smoke")
     argv = [HPCSITE, "report", run["run_id"], "--format", "json"]
     shown = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)
     assert json.loads(shown.stdout) == run

@@ -135,7 +135,8 @@ def test_nothing_is_cut_in_a_pipe() -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (RUN, "1 of 6 checks failed."),
+        (RUN, "1 of 6 checks failed, 2 could not be run."),
+        (run_of(*RESULTS[:2]), "1 of 2 checks failed."),
         (run_of(*RESULTS[1:3]), "All is well: 1 checks passed, 1 skipped."),
         (run_of(*RESULTS[3:]), "2 of 3 checks could not be run; the others passed."),
         (run_of(RESULTS[2]), "No check was executed; nothing is proved."),
