@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -22,11 +22,18 @@ HPCSITE = str(Path(sys.executable).with_name("hpcsite"))
 WITHIN_S = 60
 
 
+class Deployed(Protocol):
+    """What is used of the shared site."""
+
+    inventory: Path
+    state: Path
+
+
 @pytest.fixture
-def inventory(deployed_site: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inventory(deployed_site: Deployed, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a deployed site, whose state is kept where its own commands keep it."""
     monkeypatch.setenv("HPCSITE_STATE_DIR", str(deployed_site.state))
-    return Path(deployed_site.inventory)
+    return deployed_site.inventory
 
 
 def on(inventory: Path, host: str, command: str) -> str:
