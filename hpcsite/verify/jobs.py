@@ -129,15 +129,16 @@ def refuse_busy(context: Context, jobs: Jobs, target: Target) -> None:
 
 def not_started(context: Context, nodes: Sequence[str]) -> NotMeasuredError:
     """Why a job on these nodes did not start in time: one went down since, or all are in use."""
-    down = [
-        f"{name} is {node.condition}"
-        for name, node in nodes_now(context, nodes).items()
-        if not node.usable
-    ]
-    if down:
-        return NotMeasuredError(f"could not run: {'; '.join(down)}")
+    if down := down_now(context, nodes):
+        return NotMeasuredError(f"could not run: {down}")
     waited = f"{context.options.wait_s:.0f} s"
     return BusyError(f"{fold(nodes)} still in use by others after {waited}")
+
+
+def down_now(context: Context, nodes: Sequence[str]) -> str:
+    """Say which of some nodes take no job any more, with their state; empty if all do."""
+    known = nodes_now(context, nodes).items()
+    return "; ".join(f"{name} is {node.condition}" for name, node in known if not node.usable)
 
 
 def nodes_now(context: Context, nodes: Iterable[str]) -> dict[str, SlurmNode]:

@@ -28,6 +28,8 @@ MAX_SESSIONS = 8
 GRACE_S = 12.0
 SSH_FAILED = 255
 TIMED_OUT = 124
+# timeout(1) answers 124, or 137 when it had to kill.
+TIMED_OUT_CODES = (TIMED_OUT, 137)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Answer:
     @property
     def complaint(self) -> str:
         """One line for a person: the last thing it said, else how it ended."""
-        if self.rc == TIMED_OUT:
+        if self.rc in TIMED_OUT_CODES:
             return f"no answer within {self.seconds:.0f} s"
         said = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         return said[-1] if said else f"exit code {self.rc}"

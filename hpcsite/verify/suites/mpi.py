@@ -15,11 +15,11 @@ from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
 from hpcsite.verify.results import Direction, Measurement, Status
 from hpcsite.verify.suites import needs
-from hpcsite.verify.transport import Answer
+from hpcsite.verify.transport import TIMED_OUT_CODES, Answer
 
 _SOURCES = ("self.h", "collectives.c", "pingpong.c")
 _PROGRAMS = ("collectives", "pingpong")
-_RUN_S = 60
+_RUN_S = 40
 # Compiles in a private folder, which the run removes at its end.
 _COMPILE = """
 command -v mpicc >/dev/null || { echo missing; exit 0; }
@@ -90,9 +90,7 @@ def find_pingpong(context: Context) -> Finding:
         return answer
     measured = read_pingpong(answer.stdout, ",".join(names(pair)))
     tally = Tally()
-    if not answer.ok:
-        tally.wrong.append(f"the program ended with {answer.rc}: {answer.complaint}")
-    elif fault := pingpong_fault(measured):
+    if fault := pingpong_fault(measured):
         tally.unknown.append(fault)
     return tally.finding(names(pair), measurements=measured)
 
@@ -125,13 +123,22 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
     answer = context.user(argv, program, timeout_s=context.options.wait_s + _RUN_S)
     if not answer.ok and jobs.SRUN_BUSY in answer.stderr:
         raise jobs.not_started(context, [target.name for target in pair])
+    if not answer.ok:
+        return Finding(Status.FAIL, _why_ended(context, answer, pair), names(tuple(pair)))
     return answer
+
+
+def _why_ended(context: Context, answer: Answer, pair: Sequence[Target]) -> str:
+    """Say how a program ended, and which node is down if one is: that is then the likely cause."""
+    ended = f"the program ended with {answer.rc}: {first_error(answer)}"
+    if answer.rc in TIMED_OUT_CODES:
+        ended = f"the program did not end within {answer.seconds:.0f} s"
+    down = jobs.down_now(context, [target.name for target in pair])
+    return f"{down}; {ended}" if down else ended
 
 
 def collectives_faults(answer: Answer, expected: Sequence[str], ranks: int) -> list[str]:
     """Say what is wrong with what `collectives` printed."""
-    if not answer.ok:
-        return [f"the program ended with {answer.rc}: {first_error(answer)}"]
     pairs = [line.partition("=")[::2] for line in answer.stdout.splitlines() if "=" in line]
     values = dict(pairs)
     hosts = {value.partition(".")[0] for key, value in pairs if key == "host"}

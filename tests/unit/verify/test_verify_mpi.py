@@ -51,6 +51,17 @@ def test_a_program_that_dies_fails_with_its_first_error(run_check: Runner) -> No
     assert "gpu02: task 2: Segmentation fault" in result.reason
 
 
+def test_a_program_that_hangs_names_the_node_that_went_down(run_check: Runner) -> None:
+    fake = slurm((137, "", "slurmstepd-gpu01: error: *** STEP 125.0 ON gpu01 CANCELLED ***\n"))
+    fake.answers["show nodes gpu01,gpu02"] = (
+        '{"nodes": [{"name": "gpu01", "state": ["MIXED"]},'
+        ' {"name": "gpu02", "state": ["MIXED", "NOT_RESPONDING"]}]}'
+    )
+    result = run_check(COLLECTIVES, fake)
+    assert result.status == "FAIL"
+    assert result.reason.startswith("gpu02 is MIXED+NOT_RESPONDING; the program did not end")
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_without_a_compiler_it_is_a_skip(run_check: Runner, check: object) -> None:
     result = run_check(check, slurm("", "Welcome to login\nmissing\n"))
