@@ -6,10 +6,10 @@ listening ports, not the authentication, not the identity of the controller. Bef
 did not reach nodes and plugins either.
 """
 
-import re
 from typing import Literal
 
 from hpcsite.slurm.conf import SlurmConf, parse_slurm_conf
+from hpcsite.slurm.release import release
 
 Action = Literal["none", "reconfigure", "restart"]
 
@@ -63,7 +63,7 @@ def needed_action(old: str, new: str, *, others_changed: bool = False, version: 
     `24.11.5`; empty is taken for a current one.
     """
     before, after = parse_slurm_conf(old), parse_slurm_conf(new)
-    old_slurm = _is_before_23_11(version)
+    old_slurm = release(version) < (23, 11)
     restart_keys = RESTART_KEYS_BEFORE_23_11 if old_slurm else RESTART_KEYS
     if _changed_keys(before, after) & restart_keys:
         return "restart"
@@ -74,8 +74,3 @@ def needed_action(old: str, new: str, *, others_changed: bool = False, version: 
 
 def _changed_keys(before: SlurmConf, after: SlurmConf) -> set[str]:
     return {key for key, _ in before.keys.items() ^ after.keys.items()}
-
-
-def _is_before_23_11(version: str) -> bool:
-    found = re.search(r"(\d+)\.(\d+)", version)
-    return found is not None and (int(found[1]), int(found[2])) < (23, 11)

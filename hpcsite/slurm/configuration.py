@@ -48,11 +48,13 @@ def configure(
     paths: Paths,
     candidates: Sequence[Candidate],
     standing: str = "",
+    version: str = "",
 ) -> Configuration:
     """Make the configuration of a site's controller.
 
-    `standing` is the slurm.conf that the controller has now, empty where it has none. Raises
-    `InvalidSiteError` for parameters that a site may not set.
+    `standing` is the slurm.conf that the controller has now, empty where it has none;
+    `version` is what `slurmctld -V` prints. Raises `InvalidSiteError` for parameters that a
+    site may not set.
     """
     check_parameters(keys)
     before = parse_slurm_conf(standing)
@@ -69,7 +71,7 @@ def configure(
     return Configuration(
         slurm_conf=render_slurm_conf(keys, controller, paths, nodes, tracking),
         gres_conf=render_gres_conf(nodes, keys.node_groups),
-        cgroup_conf=render_cgroup_conf(tracking),
+        cgroup_conf=render_cgroup_conf(tracking, version),
         problems=problems,
         drain=tuple(name for name in problems if name in listed),
         sound=tuple(

@@ -8,6 +8,7 @@ from hpcsite.site.model import NodeGroup, Partition, Scalar, SiteKeys
 from hpcsite.slurm.conf import expand, fold
 from hpcsite.slurm.hardware import Machine, Tracking
 from hpcsite.slurm.parameters import written
+from hpcsite.slurm.release import release
 
 HEADER = """\
 # Managed by hpcsite: the inventory says what stands here, and a deploy writes it again.
@@ -74,10 +75,13 @@ def render_gres_conf(nodes: Iterable[Node], groups: Mapping[str, NodeGroup]) -> 
     )
 
 
-def render_cgroup_conf(tracking: Tracking) -> str:
-    """cgroup.conf: constrain jobs by cgroups, or leave them alone altogether."""
+def render_cgroup_conf(tracking: Tracking, version: str = "") -> str:
+    """cgroup.conf: constrain jobs by cgroups, or leave them alone altogether.
+
+    Before 23.02 Slurm has no plugin that does nothing, and ends over its name.
+    """
     if tracking == "linuxproc":
-        return HEADER + "CgroupPlugin=disabled\n"
+        return HEADER + ("CgroupPlugin=disabled\n" if release(version) >= (23, 2) else "")
     return HEADER + "ConstrainCores=yes\nConstrainDevices=yes\nConstrainRAMSpace=yes\n"
 
 

@@ -23,6 +23,7 @@ def slurm_configuration(
     groups: Mapping[str, Sequence[str]],
     paths: Mapping[str, str],
     standing: str = "",
+    version: str = "",
 ) -> dict[str, Any]:
     """Make the controller's files from the variables of all hosts; see `Configuration`."""
     from ansible.errors import AnsibleFilterError
@@ -47,6 +48,7 @@ def slurm_configuration(
                 for name in groups["slurm_compute"]
             ],
             str(standing),
+            str(version),
         )
     except InvalidSiteError as error:
         raise AnsibleFilterError("\n".join(map(str, error.problems))) from error

@@ -167,3 +167,9 @@ def test_a_partition_without_nodes_is_still_there() -> None:
     result = run(keys(), nodes(None))
     assert "PartitionName=gpu Default=YES" in result.slurm_conf
     assert result.gres_conf.count("NodeName") == 0
+
+
+def test_an_old_release_gets_no_plugin_that_it_lacks() -> None:
+    site = keys(slurm_process_tracking="linuxproc")
+    result = configure(site, CONTROLLER, PATHS, nodes(FOUND), version="slurm-wlm 22.05.8")
+    assert "CgroupPlugin" not in result.cgroup_conf

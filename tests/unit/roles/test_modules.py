@@ -1,0 +1,109 @@
+"""The Ansible modules' pure parts, loaded from their files as Ansible does."""
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hpcsite.paths import content_dir
+
+# slurmd -C of Slurm 24.11 and of 21.08.
+SLURMD_C = """\
+NodeName=gpu01 CPUs=224 Boards=1 SocketsPerBoard=2 CoresPerSocket=56 ThreadsPerCore=2 \
+RealMemory=2064112
+UpTime=12-03:04:05
+"""
+SLURMD_C_OLD = """\
+slurmd: Considering each NUMA node as a socket
+NodeName=old1 CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=15890 TmpDisk=100
+"""
+
+
+def load(folder: str, name: str) -> ModuleType:
+    path = content_dir() / "plugins" / folder / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(SLURMD_C, (224, 2, 56, 2, 2064112)), (SLURMD_C_OLD, (8, 2, 4, 1, 15890))],
+)
+def test_slurmd_c_is_read(text: str, expected: tuple[int, ...]) -> None:
+    assert tuple(load("modules", "slurmd_evidence").parse_slurmd_c(text).values()) == expected
+
+
+def test_an_incomplete_slurmd_c_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        load("modules", "slurmd_evidence").parse_slurmd_c("slurmd: fatal: no hwloc")
+
+
+def test_gpu_devices_are_counted_by_number_only(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm", "nvidia3x"):
+        (tmp_path / name).touch()
+    devices = load("modules", "slurmd_evidence").gpu_devices(f"{tmp_path}/nvidia")
+    assert [Path(device).name for device in devices] == ["nvidia0", "nvidia2", "nvidia10"]
+
+
+def test_without_cgroup_v2_there_are_no_controllers(tmp_path: Path) -> None:
+    module = load("modules", "slurmd_evidence")
+    assert module.cgroup_controllers(str(tmp_path / "missing")) == []
+    (tmp_path / "controllers").write_text("cpuset cpu memory\n")
+    assert module.cgroup_controllers(str(tmp_path / "controllers")) == ["cpuset", "cpu", "memory"]
+
+
+def test_a_daemon_is_stale_when_a_file_is_younger(tmp_path: Path) -> None:
+    is_stale = load("modules", "daemon").is_stale
+    file = tmp_path / "x.conf"
+    file.touch()
+    os.utime(file, (1000.0, 1000.0))
+    # Now is 2000 s by the clock, 500 s after boot: a start 1 s before and after the file.
+    assert is_stale(-501_000_000, [str(file)], 2000.0, 500.0)
+    assert not is_stale(-499_000_000, [str(file)], 2000.0, 500.0)
+    assert not is_stale(-501_000_000, [str(tmp_path / "missing")], 2000.0, 500.0)
+
+
+def test_properties_may_hold_equals_signs() -> None:
+    text = "ActiveState=active\nExecStart={ path=/x ; argv[]=/x }\n"
+    assert load("modules", "daemon").parse_properties(text) == {
+        "ActiveState": "active",
+        "ExecStart": "{ path=/x ; argv[]=/x }",
+    }
+
+
+def test_drained_nodes_are_told_by_their_reason() -> None:
+    listing = (
+        "gpu01|drained|hpcsite: gpu01 breaks its contract: 8 | 9\n"
+        "gpu01|drained|hpcsite: gpu01 breaks its contract: 8 | 9\n"
+        "gpu02|draining|bad fan\ngpu03|idle|none\ngpu04|down*|Not responding\n"
+    )
+    drained = load("filter", "hpcsite_slurm").slurm_drained_nodes
+    assert drained(listing) == ["gpu01", "gpu02"]
+    assert drained(listing, "hpcsite: ") == ["gpu01"]
+
+
+def test_the_first_deploy_is_a_restart_and_the_second_nothing() -> None:
+    action = load("filter", "hpcsite_slurm").slurm_action
+    files = {"slurm.conf": "ClusterName=a\n", "gres.conf": "", "cgroup.conf": ""}
+    assert action({}, files) == "restart"
+    assert action(files, files) == "none"
+    assert action(files, files | {"gres.conf": "Name=gpu"}) == "reconfigure"
+
+
+def test_users_without_a_group_get_one_of_their_own() -> None:
+    module = load("filter", "hpcsite_users")
+    users = [{"name": "a", "uid": 2001}, {"name": "b", "uid": 2002, "group": "research"}]
+    assert module.own_groups(users) == [{"name": "a", "gid": 2001}]
+
+
+def test_users_are_present_unless_they_say_otherwise() -> None:
+    in_state = load("filter", "hpcsite_users").in_state
+    users = [{"name": "a"}, {"name": "b", "state": "absent"}, {"name": "c", "state": "present"}]
+    assert [user["name"] for user in in_state(users, "present")] == ["a", "c"]
+    assert [user["name"] for user in in_state(users, "absent")] == ["b"]
