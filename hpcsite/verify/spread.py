@@ -12,7 +12,7 @@ from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import NotMeasuredError
 from hpcsite.verify.jobs import SRUN_BUSY, not_started
-from hpcsite.verify.transport import TIMED_OUT_CODES
+from hpcsite.verify.transport import KILLED, TIMED_OUT
 
 # Sruns at the same time; each is a process on the login node and a request to slurmctld.
 _AT_ONCE = 16
@@ -54,7 +54,7 @@ class NodeAnswer:
     @property
     def complaint(self) -> str:
         """One line for a person: the first error that srun gave, else how it ended."""
-        if self.rc in TIMED_OUT_CODES:
+        if self.rc in (TIMED_OUT, KILLED):
             return "no answer in time"
         said = [line.strip() for line in self.stderr.splitlines() if "error" in line]
         return said[0] if said else f"exit code {self.rc}"

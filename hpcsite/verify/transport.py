@@ -28,8 +28,8 @@ MAX_SESSIONS = 8
 GRACE_S = 12.0
 SSH_FAILED = 255
 TIMED_OUT = 124
-# timeout(1) answers 124, or 137 when it had to kill.
-TIMED_OUT_CODES = (TIMED_OUT, 137)
+# What timeout(1) answers when it had to kill, and a shell for any killed program.
+KILLED = 137
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Answer:
     @property
     def complaint(self) -> str:
         """One line for a person: the last thing it said, else how it ended."""
-        if self.rc in TIMED_OUT_CODES:
+        if self.rc == TIMED_OUT:
             return f"no answer within {self.seconds:.0f} s"
         said = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         return said[-1] if said else f"exit code {self.rc}"
@@ -141,6 +141,8 @@ class SshTransport:
             started, begin = time.time(), time.monotonic()
             rc, stdout, stderr = self._ssh(host, shlex.join(remote), timeout_s + GRACE_S)
             seconds = time.monotonic() - begin
+        if rc == KILLED and seconds >= timeout_s:
+            rc = TIMED_OUT
         if rc == SSH_FAILED and not stdout:
             raise UnreachableError(f"{host.name}: {_last_line(stderr) or 'ssh failed'}")
         return Answer(plain, host.name, user, rc, stdout, stderr, started, seconds)

@@ -15,7 +15,7 @@ from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
 from hpcsite.verify.results import Direction, Measurement, Status
 from hpcsite.verify.suites import needs
-from hpcsite.verify.transport import TIMED_OUT_CODES, Answer
+from hpcsite.verify.transport import TIMED_OUT, Answer
 
 _SOURCES = ("self.h", "collectives.c", "pingpong.c")
 _PROGRAMS = ("collectives", "pingpong")
@@ -131,7 +131,7 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
 def _why_ended(context: Context, answer: Answer, pair: Sequence[Target]) -> str:
     """Say how a program ended, and which node is down if one is: that is then the likely cause."""
     ended = f"the program ended with {answer.rc}: {first_error(answer)}"
-    if answer.rc in TIMED_OUT_CODES:
+    if answer.rc == TIMED_OUT:
         ended = f"the program did not end within {answer.seconds:.0f} s"
     down = jobs.down_now(context, [target.name for target in pair])
     return f"{down}; {ended}" if down else ended

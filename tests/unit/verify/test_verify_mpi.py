@@ -52,7 +52,7 @@ def test_a_program_that_dies_fails_with_its_first_error(run_check: Runner) -> No
 
 
 def test_a_program_that_hangs_names_the_node_that_went_down(run_check: Runner) -> None:
-    fake = slurm((137, "", "slurmstepd-gpu01: error: *** STEP 125.0 ON gpu01 CANCELLED ***\n"))
+    fake = slurm((124, "", "slurmstepd-gpu01: error: *** STEP 125.0 ON gpu01 CANCELLED ***\n"))
     fake.answers["show nodes gpu01,gpu02"] = (
         '{"nodes": [{"name": "gpu01", "state": ["MIXED"]},'
         ' {"name": "gpu02", "state": ["MIXED", "NOT_RESPONDING"]}]}'

@@ -59,6 +59,12 @@ def test_a_command_is_bounded_in_time(transport: SshTransport) -> None:
     assert answer.complaint == "no answer within 1 s"
 
 
+def test_a_command_that_must_be_killed_took_too_long_too(transport: SshTransport) -> None:
+    argv = ["bash", "-c", "sleep 1; kill -KILL $$"]
+    assert transport.run(LOGIN, argv, user=None, timeout_s=1).rc == 124
+    assert transport.run(LOGIN, ["bash", "-c", "exit 137"], user=None, timeout_s=5).rc == 137
+
+
 def test_ssh_itself_failing_is_unreachable(transport: SshTransport) -> None:
     argv = ["sh", "-c", "echo 'ssh: connect: No route to host' >&2; exit 255"]
     with pytest.raises(UnreachableError, match="login: ssh: connect: No route to host"):
