@@ -119,9 +119,11 @@ class _Session:
     def _run_names(self, others: frozenset[str]) -> None:
         """Let the nodes outside of the limit know the names of those inside."""
         names = Tally()
-        self._run(names.add, limit=others, tags=(NAMES_TAG,), skip_tags="preflight", variables={})
-        if out := names.failures():
-            self.progress.note(f"{fold(out)}: /etc/hosts is not updated, it cannot be reached")
+        self.progress.note(f"names: /etc/hosts of {fold(others)}")
+        self._run(names.add, limit=others, tags=(NAMES_TAG,), variables={})
+        for failure in group_failures(names):
+            reason = failure.message.partition("\n")[0]
+            self.progress.note(f"{failure.nodes}: /etc/hosts is left as it is: {reason}")
 
     def _run(
         self,
@@ -130,7 +132,6 @@ class _Session:
         limit: frozenset[str] | None,
         tags: tuple[str, ...],
         variables: dict[str, str],
-        skip_tags: str = "",
     ) -> int:
         if self.interrupted:
             return 1
@@ -152,14 +153,13 @@ class _Session:
                 on_poll=self.progress.poll,
                 limit=",".join(sorted(limit)) if limit else None,
                 tags=tags,
-                arguments=self._arguments(variables, skip_tags),
+                arguments=self._arguments(variables),
                 verbosity=self.options.verbosity,
             )
             return self._playbook.run()
 
-    def _arguments(self, variables: dict[str, str], skip_tags: str) -> tuple[str, ...]:
+    def _arguments(self, variables: dict[str, str]) -> tuple[str, ...]:
         return (
-            *(["--skip-tags", skip_tags] if skip_tags else []),
             *(["--check"] if self.options.check else []),
             *(["--diff"] if self.options.diff else []),
             *(["--extra-vars", json.dumps(variables)] if variables else []),

@@ -47,7 +47,8 @@ def _failure(failure: Failure, folder: Path) -> Text:
 
 def _relative(file: str, folder: Path) -> str:
     path = Path(file)
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
+    below = folder != Path(folder.anchor) and path.is_relative_to(folder)
+    return str(path.relative_to(folder)) if below else file
 
 
 def _counts(hosts: tuple[HostSummary, ...]) -> Text:
