@@ -1,0 +1,137 @@
+"""The preflight role says every reason for which a host is left out."""
+
+import fcntl
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from hpcsite.paths import content_dir
+from hpcsite.site.ansible import ansible_environment
+
+SOUND = {
+    "uid": 0,
+    "systemd": True,
+    "hostname": "localhost",
+    "memory_mib": 4096,
+    "free_mib": {"/": 9999, "/var": 9999},
+    "time_offset_s": 0.3,
+    "package_lock_holder": "",
+    "package_error": "",
+    "packages_pending": False,
+}
+TRIXIE = {"distribution": "Debian", "distribution_version": "13.1"}
+
+
+@pytest.fixture(scope="module")
+def probe() -> ModuleType:
+    path = content_dir() / "roles" / "preflight" / "library" / "preflight_probe.py"
+    spec = importlib.util.spec_from_file_location("preflight_probe", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def preflight(folder: Path, facts: dict[str, Any], **seen: object) -> str:
+    """Run the role's checks on what a host would have answered; returns Ansible's output."""
+    facts = facts | {"distribution_major_version": facts["distribution_version"].split(".")[0]}
+    variables = {
+        "ansible_connection": "local",
+        "ansible_become": False,
+        "ansible_python_interpreter": sys.executable,
+        "__preflight_probe": SOUND | seen,
+        "ansible_facts": facts,
+    }
+    (folder / "vars.json").write_text(json.dumps(variables))
+    (folder / "trial.yml").write_text(
+        "- hosts: all\n  gather_facts: false\n  roles: [preflight]\n", "utf-8"
+    )
+    argv = ["ansible-playbook", "-i", "localhost,gpu02,", "--limit", "localhost"]
+    done = subprocess.run(
+        [*argv, "--extra-vars", f"@{folder / 'vars.json'}", str(folder / "trial.yml")],
+        env=ansible_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_sound_host_passes(tmp_path: Path) -> None:
+    assert "failed=0" in preflight(tmp_path, TRIXIE)
+
+
+def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
+    text = preflight(
+        tmp_path,
+        {"distribution": "Debian", "distribution_version": "11.9"},
+        uid=1000,
+        systemd=False,
+        hostname="gpu02",
+        memory_mib=100,
+        free_mib={"/": 5, "/var": 7},
+        time_offset_s=-7200.0,
+        package_lock_holder="unattended-upgr (pid 7)",
+        package_error="dpkg: error: no such file",
+    )
+    for words in (
+        "Debian 11.9 is not supported; supported are Debian 12, 13; Ubuntu 22.04, 24.04; RedHat",
+        "tasks run as uid 1000, not as root",
+        "systemd is not the init system",
+        "calls itself gpu02, which is another host of the site",
+        "100 MiB of memory, at least 512",
+        "the disk is full: / has 5 MiB free of 1024 MiB needed, /var has 7 MiB free",
+        "the clock is 7200.0 s behind this computer",
+        "unattended-upgr (pid 7) has been installing packages for more than 120 s",
+        "the package manager does not work: dpkg: error: no such file",
+    ):
+        assert words in text, text
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "supported"),
+    [("Ubuntu", "24.04", True), ("Ubuntu", "24.10", False), ("Rocky", "9.4", True)],
+)
+def test_systems_are_known_by_name_and_version(
+    tmp_path: Path, name: str, version: str, supported: bool
+) -> None:
+    text = preflight(tmp_path, {"distribution": name, "distribution_version": version})
+    assert ("failed=0" in text) is supported, text
+
+
+def test_the_probe_reads_memory_and_space(probe: ModuleType) -> None:
+    assert probe.memory_mib("MemFree: 1 kB\nMemTotal:     4194304 kB\n") == 4096
+    assert probe.memory_mib("") == 0
+    assert probe.free_mib("/") > 0
+    assert probe.free_mib("/no/such/folder") == 0
+
+
+def test_the_probe_names_who_holds_dpkgs_lock(probe: ModuleType, tmp_path: Path) -> None:
+    lock = tmp_path / "lock-frontend"
+    lock.touch()
+    assert probe.lock_holder(str(lock)) == ""
+    assert probe.lock_holder(str(tmp_path / "none")) == ""
+    ready, wait = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with lock.open("w") as handle:
+            fcntl.lockf(handle, fcntl.LOCK_EX)
+            os.write(wait, b"x")
+            signal_never = os.pipe()[0]
+            os.read(signal_never, 1)
+        os._exit(0)
+    os.read(ready, 1)
+    try:
+        assert f"(pid {child})" in probe.wait_for_lock(str(lock), 0)
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert probe.lock_holder(str(lock)) == ""
