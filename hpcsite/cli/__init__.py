@@ -28,10 +28,10 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands are imported when called: `hpcsite -h` stays quick."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, D102
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, D102
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: D102
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"hpcsite.cli.{cmd_name}")
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
             raise TypeError(msg)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, D102
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
