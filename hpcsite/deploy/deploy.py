@@ -1,6 +1,5 @@
 """One deploy of a site: lock, secrets, playbooks, outcome."""
 
-import json
 import os
 import shutil
 import time
@@ -153,16 +152,16 @@ class _Session:
                 on_poll=self.progress.poll,
                 limit=",".join(sorted(limit)) if limit else None,
                 tags=tags,
-                arguments=self._arguments(variables),
+                variables=variables,
+                arguments=self._arguments(),
                 verbosity=self.options.verbosity,
             )
             return self._playbook.run()
 
-    def _arguments(self, variables: dict[str, str]) -> tuple[str, ...]:
+    def _arguments(self) -> tuple[str, ...]:
         return (
             *(["--check"] if self.options.check else []),
             *(["--diff"] if self.options.diff else []),
-            *(["--extra-vars", json.dumps(variables)] if variables else []),
         )
 
     def _take(self, event: Event) -> None:

@@ -5,6 +5,7 @@ to a file that stays. What is kept is what `on_event` does with the events.
 """
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -34,6 +35,17 @@ _USER_SETTINGS = (
     "ANSIBLE_TIMEOUT",
     "ANSIBLE_VAULT_",
 )
+# A node that dies while a task runs is noticed after a minute; mitogen's own 300 s would hold up
+# all the others, and OpenSSH's default is for ever.
+_ALIVE_INTERVAL_S, _ALIVE_COUNT = 15, 4
+_SSH_ARGS = (
+    "-o ControlMaster=auto -o ControlPersist=60s "
+    f"-o ServerAliveInterval={_ALIVE_INTERVAL_S} -o ServerAliveCountMax={_ALIVE_COUNT}"
+)
+_VARIABLES: dict[str, object] = {
+    "mitogen_ssh_keepalive_interval": _ALIVE_INTERVAL_S,
+    "mitogen_ssh_keepalive_count": _ALIVE_COUNT,
+}
 # Seconds between looks at whether a run should stop; ansible-runner's own default is 5.
 _POLL_S = 1
 
@@ -55,6 +67,7 @@ class Playbook:
     on_poll: Callable[[], None] = lambda: None
     limit: str | None = None
     tags: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     verbosity: int = 0
     _stops_wanted: int = field(default=0, init=False)
@@ -86,7 +99,7 @@ class Playbook:
                 inventory=str(self.inventory),
                 limit=self.limit,
                 tags=",".join(self.tags) or None,
-                cmdline=shlex.join(self.arguments) or None,
+                cmdline=shlex.join([*_extra_vars(_VARIABLES | self.variables), *self.arguments]),
                 verbosity=self.verbosity or None,
                 envvars=self._environment(),
                 fact_cache_type="memory",
@@ -111,6 +124,7 @@ class Playbook:
             "ANSIBLE_HOST_KEY_CHECKING": "true",
             "ANSIBLE_NOCOLOR": "true",
             "ANSIBLE_LOCAL_TEMP": str(self.work / guard.TEMPORARY),
+            "ANSIBLE_SSH_ARGS": os.environ.get("ANSIBLE_SSH_ARGS", _SSH_ARGS),
         }
 
     @property
@@ -156,6 +170,11 @@ class Playbook:
         if pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
+
+
+def _extra_vars(variables: dict[str, object]) -> list[str]:
+    """Variables for the command line, which every user of this computer can see: no secrets."""
+    return ["--extra-vars", json.dumps(variables)]
 
 
 @contextlib.contextmanager
