@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -117,10 +118,18 @@ def test_inventory_that_does_not_end(written: SiteFolder, monkeypatch: pytest.Mo
     monkeypatch.setattr(inventory, "TIMEOUT_S", 2)
     with pytest.raises(CouldNotRunError, match="did not end within 2 s"):
         written.load()
-    started = Path("/proc") / mark.read_text().strip()
-    # A killed process may still be a zombie for a moment, but it runs no more.
-    state = (started / "stat").read_text().split()[2] if started.exists() else "gone"
-    assert state in ("gone", "Z", "X")
+    # A killed process may take a moment to go, and be a zombie for another; then it runs no more.
+    deadline = time.monotonic() + 10
+    while state_of(mark.read_text().strip()) not in ("gone", "Z", "X"):
+        assert time.monotonic() < deadline, "the inventory's own process still runs"
+        time.sleep(0.05)
+
+
+def state_of(pid: str) -> str:
+    try:
+        return (Path("/proc") / pid / "stat").read_text().split()[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return "gone"
 
 
 def test_dynamic_inventory_is_checked_without_lines(written: SiteFolder) -> None:
