@@ -20,6 +20,7 @@ from ansible_runner.interface import init_runner
 
 from hpcsite.deploy import guard
 from hpcsite.deploy.events import Event, parse_event
+from hpcsite.deploy.options import INSTALL_TAG
 from hpcsite.errors import CouldNotRunError
 from hpcsite.site.ansible import Strategy, ansible_environment
 
@@ -99,6 +100,7 @@ class Playbook:
                 inventory=str(self.inventory),
                 limit=self.limit,
                 tags=",".join(self.tags) or None,
+                skip_tags=INSTALL_TAG,
                 cmdline=shlex.join([*_extra_vars(_VARIABLES | self.variables), *self.arguments]),
                 verbosity=self.verbosity or None,
                 envvars=self._environment(),

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from hpcsite.deploy.options import LAYERS
+from hpcsite.deploy.options import INSTALL_TAG, LAYERS
 from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.paths import content_dir
 from hpcsite.site.ansible import ansible_environment
@@ -45,7 +45,7 @@ def known_tags() -> frozenset[str]:
         raise CouldNotRunError(f"ansible-playbook --list-tags does not run: {error}") from error
     if done.returncode:
         raise CouldNotRunError(f"ansible-playbook --list-tags: {done.stderr.strip()}")
-    return parse_tags(done.stdout)
+    return parse_tags(done.stdout) - {INSTALL_TAG}
 
 
 def parse_tags(output: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hpcsite.deploy.options import INSTALL_TAG
 from hpcsite.paths import content_dir
 from hpcsite.site.model import Frozen, Gpus, Group, Hardware, NodeGroup, Partition, SiteKeys, User
 
@@ -165,3 +166,11 @@ def test_hardware_models_are_dictionaries_to_ansible() -> None:
         for field in NodeGroup.model_fields.values()
         for argument in getattr(field.annotation, "__args__", ())
     }
+
+
+@role
+def test_each_installation_is_skipped_where_all_were_installed_at_once(role: Path) -> None:
+    if role.name == "packages" or not (role / "tasks" / "install.yml").exists():
+        return
+    (install,) = (task for task in load(role / "tasks" / "main.yml") if task["name"] == "Install")
+    assert install["tags"] == [INSTALL_TAG]
