@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from hpcsite.site.model import Site
 from hpcsite.site.names import fold
 from hpcsite.verify.context import Context
 from hpcsite.verify.results import Property, Variant
@@ -15,7 +16,7 @@ PATH=$PATH:/usr/sbin:/sbin
 echo "hostname=$(hostname -s)"
 . /etc/os-release && echo "os=$PRETTY_NAME"
 echo "kernel=$(uname -r)"
-for tool in slurmd slurmctld sinfo; do
+for tool in slurmd slurmctld slurmdbd sinfo; do
   command -v "$tool" >/dev/null && { echo "slurm=$("$tool" -V)"; break; }
 done
 command -v munge >/dev/null && echo "munge=$(munge --version)"
@@ -29,6 +30,9 @@ done
 exit 0
 """
 UNIFORM = ("os", "kernel", "slurm", "munge")
+# Other hosts (a database, a file server) need neither, and are not held against Slurm's.
+OF_SLURM = frozenset(("slurm", "munge"))
+_SERVED_BY_SLURM = frozenset(("slurm_compute", "slurm_controller", "slurm_login", "slurm_dbd"))
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def _ask_nodes(context: Context, found: Survey) -> None:
 
 def _ask_others(context: Context, found: Survey) -> None:
     for host in context.site.hosts.values():
-        if "slurm_compute" in host.groups or not host.groups & _SERVED_BY_SLURM:
+        if "slurm_compute" in host.groups:
             continue
         argv = ["sh", "-c", SCRIPT, "survey", "/dev/nvidia"]
         try:
@@ -103,9 +107,6 @@ def _ask_others(context: Context, found: Survey) -> None:
             found.facts[host.name] = read_facts(host.name, answer.stdout)
         else:
             found.unknown[host.name] = f"{host.name}: {answer.complaint}"
-
-
-_SERVED_BY_SLURM = frozenset(("slurm_controller", "slurm_login", "slurm_dbd"))
 
 
 def device_prefix(context: Context, node: str) -> str:
@@ -133,9 +134,16 @@ def version(text: str) -> str:
     return word.removeprefix("munge-")
 
 
-def properties(facts: dict[str, Facts]) -> tuple[Property, ...]:
-    """Say what should be the same everywhere, and what it is where; most common value first."""
-    return tuple(_property(name, facts) for name in UNIFORM)
+def properties(facts: dict[str, Facts], site: Site) -> tuple[Property, ...]:
+    """Say what should be the same everywhere, and what it is where; most common value first.
+
+    Slurm and munge are compared on the hosts of Slurm's groups, the others on all hosts.
+    """
+    slurm = {
+        host: said for host, said in facts.items() if site.hosts[host].groups & _SERVED_BY_SLURM
+    }
+    held = {name: slurm if name in OF_SLURM else facts for name in UNIFORM}
+    return tuple(_property(name, said) for name, said in held.items() if said)
 
 
 def _property(name: str, facts: dict[str, Facts]) -> Property:

@@ -105,7 +105,7 @@ def own_faults(known: SlurmNode, group: NodeGroup, facts: Facts) -> list[str]:
 def find_versions(context: Context) -> Finding:
     """Compare versions over all hosts; those that differ from most are named."""
     found = survey.survey(context)
-    properties = survey.properties(found.facts)
+    properties = survey.properties(found.facts, context.site)
     tally = Tally(odd_ones(properties), [*found.failed.values(), *found.unknown.values()])
     if not found.facts:
         tally.unknown.append("no host said its versions")
@@ -184,7 +184,7 @@ CHECKS = (
     Check(
         "node",
         "versions",
-        "Every host has the same operating system, kernel, Slurm and munge.",
+        "Every host has the same operating system and kernel, and all of Slurm's the same Slurm.",
         find_versions,
         ANY,
         light_on_all,

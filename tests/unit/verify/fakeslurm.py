@@ -38,7 +38,11 @@ def fixture(name: str) -> str:
     return (FIXTURES / name).read_text()
 
 
-def make_site(path: Path = Path("/site"), *, hosts: Sequence[str] = tuple(GROUPS)) -> Site:
+def make_site(
+    path: Path = Path("/site"), *, hosts: Sequence[str] = tuple(GROUPS), **more: set[str]
+) -> Site:
+    """A site of some of the usual hosts, and of more: their groups by name."""
+    groups = {name: GROUPS[name] for name in hosts} | more
     group = NodeGroup(
         virtual=True,
         hardware=Hardware(sockets=1, cores_per_socket=8, memory_mib=4096),
@@ -54,8 +58,8 @@ def make_site(path: Path = Path("/site"), *, hosts: Sequence[str] = tuple(GROUPS
         path=path,
         keys=keys,
         hosts={
-            name: Host(name=name, groups=frozenset(GROUPS[name]), address=name, vars={})
-            for name in hosts
+            name: Host(name=name, groups=frozenset(of), address=name, vars={})
+            for name, of in groups.items()
         },
     )
 

@@ -1,3 +1,4 @@
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from hpcsite.site.model import Host, Site
 from hpcsite.verify.suites.node import CHECKS
-from hpcsite.verify.survey import read_facts, version
+from hpcsite.verify.survey import SCRIPT, read_facts, version
 from hpcsite.verify.transport import Answer, UnreachableError
 from tests.unit.verify.fakeslurm import SURVEY, FakeSlurm, Runner, make_site
 
@@ -142,6 +143,50 @@ def test_a_version_that_nobody_tells(run_check: Runner) -> None:
     slurm = FakeSlurm(surveys=survey_of("login", "munge=munge-0.5.16 (2024-03-15)\n"))
     result = run_check(VERSIONS, slurm)
     assert (result.status, result.reason) == ("FAIL", "login cannot tell its version of munge")
+
+
+WITHOUT_SLURM = SURVEY.format(name="db").replace("slurm=", "x=").replace("munge=", "y=")
+
+
+def test_a_host_outside_of_slurm_is_compared_in_system_and_kernel_only(run_check: Runner) -> None:
+    site = make_site(db={"mariadb"})
+    result = run_check(VERSIONS, FakeSlurm(surveys={"db": WITHOUT_SLURM}), site)
+    assert result.status == "PASS", result.reason
+    assert "db" in result.nodes
+    assert {p.name: "db" in p.variants[0].nodes for p in result.properties} == {
+        "os": True,
+        "kernel": True,
+        "slurm": False,
+        "munge": False,
+    }
+    odd = WITHOUT_SLURM.replace("6.12.57", "6.1.0")
+    result = run_check(VERSIONS, FakeSlurm(surveys={"db": odd}), site)
+    assert result.status == "FAIL"
+    assert "6.1.0 on db" in result.reason
+
+
+def test_a_host_of_slurm_without_it_fails(run_check: Runner) -> None:
+    site = make_site(dbd={"slurm_dbd"})
+    result = run_check(VERSIONS, FakeSlurm(surveys={"dbd": WITHOUT_SLURM}), site)
+    assert (result.status, result.reason) == (
+        "FAIL",
+        "dbd cannot tell its version of slurm; dbd cannot tell its version of munge",
+    )
+
+
+@pytest.mark.parametrize("tool", ["slurmd", "slurmctld", "slurmdbd", "sinfo"])
+def test_any_one_of_slurms_tools_tells_its_version(tmp_path: Path, tool: str) -> None:
+    program = tmp_path / tool
+    program.write_text("#!/bin/sh\necho slurm-wlm 24.11.5\n")
+    program.chmod(0o755)
+    said = subprocess.run(
+        ["sh", "-c", SCRIPT, "survey", "/dev/none"],
+        env={"PATH": f"{tmp_path}:/bin:/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert read_facts("host", said.stdout).values["slurm"] == "24.11.5"
 
 
 def test_no_driver_anywhere_is_a_skip_never_a_pass(run_check: Runner) -> None:
