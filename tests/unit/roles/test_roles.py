@@ -150,11 +150,52 @@ def test_every_play_is_named_by_its_layer_and_tagged_so() -> None:
             assert "roles" in play
 
 
+def plays() -> list[dict[str, Any]]:
+    layers = ("base", "software", "scheduler")
+    return [play for layer in layers for play in load(content_dir() / f"playbooks/{layer}.yml")]
+
+
+def roles_of(play: dict[str, Any]) -> list[str]:
+    return [entry["role"] for entry in play["roles"]]
+
+
 def test_a_broken_controller_stops_the_run() -> None:
     for play in load(content_dir() / "playbooks/scheduler.yml"):
         central = play["hosts"] in {"mariadb", "slurm_dbd", "slurm_controller"}
         assert play.get("any_errors_fatal", False) is central, play["name"]
         assert (play["hosts"] == "all") == ("post_tasks" in play), play["name"]
+
+
+def test_nodes_that_all_fail_do_not_end_the_run() -> None:
+    """Ansible ends a run when all hosts of a play fail: the controller is in every play of nodes."""
+    seen = set()
+    for play in plays():
+        if play["hosts"] == "all" or play.get("any_errors_fatal"):
+            continue
+        seen.update(roles_of(play))
+        assert "slurm_controller" in play["hosts"].split(":"), play["name"]
+        (leave,) = play["pre_tasks"]
+        assert leave["ansible.builtin.meta"] == "end_host", play["name"]
+        assert leave["when"], play["name"]
+    assert seen == {"openmpi", "slurm_evidence", "slurmd", "slurm_login"}
+
+
+def test_all_roles_that_install_are_installed_at_once() -> None:
+    """hpcsite deploy skips the roles' own installation, so a role not in the map would lack it."""
+    folder = content_dir() / "roles"
+    installing = {
+        name
+        for play in plays()
+        for name in roles_of(play)
+        if name != "packages" and (folder / name / "tasks/install.yml").exists()
+    }
+    variables = load(folder / "packages/vars/main.yml")
+    mapped = set(variables["__packages_of_group"].values())
+    named = set(re.findall(r"'([a-z_]+)'", variables["__packages_roles"]))
+    assert installing <= mapped | named
+    for name in installing:
+        packages = f"__{name}_packages"
+        assert packages in (load(folder / name / "vars/Debian.yml") or {}), packages
 
 
 def test_hardware_models_are_dictionaries_to_ansible() -> None:
