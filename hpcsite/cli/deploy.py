@@ -33,6 +33,9 @@ from hpcsite.verify.runner import run_suites
 @click.option("--diff", is_flag=True, help="Show how files change.")
 @click.option("-v", "--verbose", count=True, help="Show Ansible's own output; -vv, -vvv: more.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@click.option(
+    "--rotate-munge-key", is_flag=True, help="Make a new munge key and give it to all hosts."
+)
 @click.option("--no-verify", is_flag=True, help="Skip the short verification at the end.")
 def command(
     *,
@@ -43,6 +46,7 @@ def command(
     diff: bool,
     verbose: int,
     as_json: bool,
+    rotate_munge_key: bool,
     no_verify: bool,
 ) -> int:
     """Make the machines match the site description; a second run changes nothing.
@@ -63,6 +67,7 @@ def command(
         check=check,
         diff=diff,
         verbosity=verbose,
+        rotate_munge_key=rotate_munge_key,
     )
     outcome = deploy(site, options, make_progress(console.stderr(), verbosity=verbose))
     out = console.stderr() if as_json else console.stdout()

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 
 from hpcsite.deploy.events import Event, Output, PlayStarted
 from hpcsite.deploy.interrupts import on_interrupt
@@ -16,9 +17,18 @@ from hpcsite.deploy.lock import site_lock
 from hpcsite.deploy.options import Options
 from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
 from hpcsite.deploy.progress import Progress
+from hpcsite.deploy.rotation import check_rotation, own_munge_key_file
 from hpcsite.deploy.rundir import RunDir, make_run_dir
 from hpcsite.deploy.runner import Playbook
-from hpcsite.deploy.secrets import ensure_secrets, missing_secrets
+from hpcsite.deploy.secrets import (
+    MUNGE_KEY,
+    SECRET_VARIABLES,
+    Change,
+    ensure_secrets,
+    missing_secrets,
+    rotate_munge_key,
+    sha256_of,
+)
 from hpcsite.deploy.tags import check_tags
 from hpcsite.deploy.tally import Tally
 from hpcsite.errors import UsageError
@@ -47,6 +57,7 @@ def deploy(site: Site, options: Options, progress: Progress) -> Outcome:
     hosts is in the outcome, never an exception. Main thread only: signals are handled.
     """
     strategy = _strategy()
+    check_rotation(site, options)
     chosen = chosen_hosts(site, options.limit)
     check_tags(options.tags)
     started, clock = datetime.now(UTC), time.monotonic()
@@ -75,6 +86,7 @@ class _Session:
     run_dir: RunDir
     tally: Tally = field(default_factory=Tally)
     interrupted: bool = False
+    secrets: Change = field(default_factory=Change)
     _playbook: Playbook | None = None
     _stopped: bool = False
 
@@ -94,6 +106,8 @@ class _Session:
             return self._run(self._take, limit=limit, tags=self.options.tags, variables=variables)
         finally:
             shutil.rmtree(self.run_dir.spare_secrets, ignore_errors=True)
+            if not self.tally.went_beyond("preflight"):
+                self._undo_secrets()
 
     def interrupt(self) -> None:
         """End what runs: a first call asks, a second one forces. Called from a signal handler."""
@@ -104,16 +118,34 @@ class _Session:
     def _secret_files(self) -> dict[str, str]:
         """Make the site's secrets. A check changes nothing, here neither: it uses others."""
         folder = self.site.secrets_dir
-        if not self.options.check or not missing_secrets(folder):
-            for made in ensure_secrets(folder):
-                self.progress.note(f"made the secret {made}")
+        if self.options.rotate_munge_key:
+            self.secrets = rotate_munge_key(folder)
+            self._note_secrets("made")
             return {}
-        spare = self.run_dir.spare_secrets
-        ensure_secrets(spare)
-        return {
-            "munge_key_file": str(spare / "munge.key"),
-            "slurmdbd_password_file": str(spare / "slurmdbd_password"),
-        }
+        spare: dict[str, Path] = {}
+        if self.options.check and (missing := missing_secrets(folder)):
+            ensure_secrets(self.run_dir.spare_secrets)
+            spare = {name: self.run_dir.spare_secrets / name for name in missing}
+        else:
+            self.secrets = Change(tuple(ensure_secrets(folder)))
+            self._note_secrets("made")
+        files = {SECRET_VARIABLES[name]: str(path) for name, path in spare.items()}
+        return files | self._expected_key(spare.get(MUNGE_KEY, folder / MUNGE_KEY))
+
+    def _expected_key(self, key: Path) -> dict[str, str]:
+        """Tell the preflight which key the site has: it refuses a controller with another one."""
+        if own_munge_key_file(self.site):
+            return {}
+        return {"preflight_munge_key_sha256": sha256_of(key)}
+
+    def _undo_secrets(self) -> None:
+        """Nothing was done on any host: the next run must not take these for the site's."""
+        self._note_secrets("removed again")
+        self.secrets.undo()
+
+    def _note_secrets(self, verb: str) -> None:
+        for path in self.secrets.made:
+            self.progress.note(f"{verb}: the secret {path}")
 
     def _run_names(self, others: frozenset[str]) -> None:
         """Let the nodes outside of the limit know the names of those inside."""

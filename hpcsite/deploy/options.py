@@ -18,3 +18,4 @@ class Options:
     check: bool = False
     diff: bool = False
     verbosity: int = 0
+    rotate_munge_key: bool = False

@@ -1,9 +1,16 @@
-"""A site's secrets: made once, kept beside its inventory, readable by their owner only."""
+"""A site's secrets: made once, kept beside its inventory, readable by their owner only.
 
+They are the truth about the site, but not every folder has them: git ignores them, so a fresh
+clone has none. What is made here stays only when a host has got it (see `Change.undo`).
+"""
+
+import contextlib
+import hashlib
 import os
 import secrets
 import stat
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
@@ -14,8 +21,30 @@ SLURMDBD_PASSWORD = "slurmdbd_password"  # noqa: S105 - a file's name
 MUNGE_KEY_BYTES = 128
 # 256 bits, in characters that need no quoting in any configuration file.
 PASSWORD_BYTES = 32
+# Variables by which the roles find the files.
+SECRET_VARIABLES = {MUNGE_KEY: "munge_key_file", SLURMDBD_PASSWORD: "slurmdbd_password_file"}
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+# What rotation keeps of the key before, until the next rotation.
+OLD_SUFFIX = ".old"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Secrets that were made, and the key that one of them replaced."""
+
+    made: tuple[Path, ...] = ()
+    old_key: Path | None = None
+
+    def undo(self) -> None:
+        """Leave the folder as it was: no host has these secrets."""
+        for path in self.made:
+            path.unlink(missing_ok=True)
+        if self.old_key:
+            self.old_key.replace(self.old_key.with_name(MUNGE_KEY))
+        for folder in {path.parent for path in self.made}:
+            with contextlib.suppress(OSError):  # not empty
+                folder.rmdir()
 
 
 def ensure_secrets(folder: Path) -> list[Path]:
@@ -32,15 +61,44 @@ def ensure_secrets(folder: Path) -> list[Path]:
             *_ensure(folder / SLURMDBD_PASSWORD, _password()),
         ]
     except OSError as error:
-        raise CouldNotRunError(
-            f"cannot keep the site's secrets in {folder}: {error.strerror or error}",
-            hint="the inventory folder must be writable by the user who deploys",
-        ) from error
+        raise _unusable(folder, error) from error
+
+
+def rotate_munge_key(folder: Path) -> Change:
+    """Put the munge key aside and make a new one, and the other secrets if they are missing."""
+    key, old = folder / MUNGE_KEY, folder / f"{MUNGE_KEY}{OLD_SUFFIX}"
+    change = Change()
+    try:
+        if key.exists():
+            key.replace(old)
+            change = Change((), old)
+        return Change(tuple(ensure_secrets(folder)), change.old_key)
+    except OSError as error:
+        change.undo()
+        raise _unusable(folder, error) from error
+    except CouldNotRunError:
+        change.undo()
+        raise
+
+
+def sha256_of(key: Path) -> str:
+    """SHA-256 in hexadecimal digits: tells random keys apart and gives none away."""
+    try:
+        return hashlib.sha256(key.read_bytes()).hexdigest()
+    except OSError as error:
+        raise _unusable(key.parent, error) from error
 
 
 def missing_secrets(folder: Path) -> list[str]:
     """Names of the secrets that a folder lacks; looks only."""
-    return [name for name in (MUNGE_KEY, SLURMDBD_PASSWORD) if not (folder / name).exists()]
+    return [name for name in SECRET_VARIABLES if not (folder / name).exists()]
+
+
+def _unusable(folder: Path, error: OSError) -> CouldNotRunError:
+    return CouldNotRunError(
+        f"cannot keep the site's secrets in {folder}: {error.strerror or error}",
+        hint="the inventory folder must be writable by the user who deploys",
+    )
 
 
 def _password() -> bytes:

@@ -102,6 +102,10 @@ class Tally:
             if host in self._failures or host not in gated
         }
 
+    def went_beyond(self, layer: str) -> bool:
+        """Whether a task of another layer ended on some host."""
+        return any(other.hosts for name, other in self.layers.items() if name != layer)
+
     def out_of(self, hosts: frozenset[str]) -> frozenset[str]:
         """Those of `hosts` that failed or are unreachable, while the run goes on."""
         return frozenset(h for h in hosts if h in self._failures and h not in self._went_on)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import struct
 import time
@@ -16,7 +17,8 @@ DOCUMENTATION = r"""
 module: preflight_probe
 short_description: Look at a host before anything is changed on it
 description:
-  - Reads memory, free space, clock, name, init system and the state of the package manager.
+  - Reads memory, free space, clock, name, init system, the state of the package manager, and
+    whether the host belongs to a cluster already.
   - Changes nothing.
 options:
   now:
@@ -80,11 +82,21 @@ package_error:
   description: Why the package manager does not work; empty if it does.
   type: str
   returned: always
+munge_key_sha256:
+  description: SHA-256 of the host's munge key; empty if it has none, or none that may be read.
+  type: str
+  returned: always
+slurm_configured:
+  description: Whether slurmctld was configured here, by hpcsite or by somebody else.
+  type: bool
+  returned: always
 """
 
 # The lock that apt and dpkg take first (apt 1.9.11, dpkg 1.20 and newer), and dnf's.
 DPKG_LOCK = "/var/lib/dpkg/lock-frontend"
 DPKG_UPDATES = "/var/lib/dpkg/updates"
+MUNGE_KEY = "/etc/munge/munge.key"
+SLURM_FILES = ("/var/lib/hpcsite/slurmctld-applied.json", "/etc/slurm/slurm.conf")
 # struct flock of fcntl(2) on 64-bit Linux: type, whence, start, length, pid.
 _FLOCK = "hhqqi4x"
 
@@ -146,6 +158,14 @@ def package_state(module: AnsibleModule) -> dict[str, object]:
     return {"packages_pending": False, "package_error": "neither dpkg nor rpm is there"}
 
 
+def sha256_of(path: str) -> str:
+    """SHA-256 of a file, in hexadecimal digits; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
 def main() -> None:
     """Look, and say what was seen."""
     module = AnsibleModule(
@@ -166,6 +186,8 @@ def main() -> None:
         uid=os.geteuid(),
         systemd=Path("/run/systemd/system").is_dir(),
         package_lock_holder=wait_for_lock(DPKG_LOCK, module.params["package_lock_wait_s"]),
+        munge_key_sha256=sha256_of(MUNGE_KEY),
+        slurm_configured=any(Path(path).exists() for path in SLURM_FILES),
         **package_state(module),
     )
 

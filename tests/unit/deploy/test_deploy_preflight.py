@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hpcsite.deploy.secrets import sha256_of
 from hpcsite.paths import content_dir
 from hpcsite.site.ansible import ansible_environment
 
@@ -25,6 +26,8 @@ SOUND = {
     "package_lock_holder": "",
     "package_error": "",
     "packages_pending": False,
+    "munge_key_sha256": "",
+    "slurm_configured": False,
 }
 TRIXIE = {"distribution": "Debian", "distribution_version": "13.1"}
 
@@ -40,7 +43,9 @@ def probe() -> ModuleType:
     return module
 
 
-def preflight(folder: Path, facts: dict[str, Any], **seen: object) -> str:
+def preflight(
+    folder: Path, facts: dict[str, Any], *, controller: bool = False, **seen: object
+) -> str:
     """Run the role's checks on what a host would have answered; returns Ansible's output."""
     facts = facts | {"distribution_major_version": facts["distribution_version"].split(".")[0]}
     variables = {
@@ -48,13 +53,16 @@ def preflight(folder: Path, facts: dict[str, Any], **seen: object) -> str:
         "ansible_become": False,
         "ansible_python_interpreter": sys.executable,
         "__preflight_probe": SOUND | seen,
+        "preflight_munge_key_sha256": "the site's",
         "ansible_facts": facts,
     }
     (folder / "vars.json").write_text(json.dumps(variables))
     (folder / "trial.yml").write_text(
         "- hosts: all\n  gather_facts: false\n  roles: [preflight]\n", "utf-8"
     )
-    argv = ["ansible-playbook", "-i", "localhost,gpu02,", "--limit", "localhost"]
+    group = "slurm_controller" if controller else "slurm_login"
+    (folder / "hosts.ini").write_text(f"gpu02\n[{group}]\nlocalhost\n", "utf-8")
+    argv = ["ansible-playbook", "-i", str(folder / "hosts.ini"), "--limit", "localhost"]
     done = subprocess.run(
         [*argv, "--extra-vars", f"@{folder / 'vars.json'}", str(folder / "trial.yml")],
         env=ansible_environment(),
@@ -107,11 +115,43 @@ def test_systems_are_known_by_name_and_version(
     assert ("failed=0" in text) is supported, text
 
 
+@pytest.mark.parametrize(
+    ("controller", "configured", "key", "refused"),
+    [
+        (True, True, "another", True),
+        (True, True, "the site's", False),
+        (True, True, "", False),
+        (True, False, "another", False),  # of the package's own installation
+        (False, True, "another", False),
+    ],
+)
+def test_a_running_cluster_keeps_its_key(
+    tmp_path: Path, controller: bool, configured: bool, key: str, refused: bool
+) -> None:
+    text = preflight(
+        tmp_path,
+        TRIXIE,
+        controller=controller,
+        slurm_configured=configured,
+        munge_key_sha256=key,
+    )
+    assert ("failed=0" not in text) is refused, text
+    assert ("runs a cluster with another munge key" in text) is refused
+    assert ("hpcsite deploy --rotate-munge-key" in text) is refused
+
+
 def test_the_probe_reads_memory_and_space(probe: ModuleType) -> None:
     assert probe.memory_mib("MemFree: 1 kB\nMemTotal:     4194304 kB\n") == 4096
     assert probe.memory_mib("") == 0
     assert probe.free_mib("/") > 0
     assert probe.free_mib("/no/such/folder") == 0
+
+
+def test_the_probe_tells_keys_apart(probe: ModuleType, tmp_path: Path) -> None:
+    key = tmp_path / "munge.key"
+    assert probe.sha256_of(str(key)) == ""
+    key.write_bytes(b"k" * 128)
+    assert probe.sha256_of(str(key)) == sha256_of(key)
 
 
 def test_the_probe_names_who_holds_dpkgs_lock(probe: ModuleType, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsite.deploy.secrets import ensure_secrets, missing_secrets
+from hpcsite.deploy.secrets import Change, ensure_secrets, missing_secrets, rotate_munge_key
 from hpcsite.errors import CouldNotRunError
 
 
@@ -66,3 +66,44 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_hint(tmp_path: Path) ->
     with pytest.raises(CouldNotRunError) as caught:
         ensure_secrets(tmp_path / "file" / "secrets")
     assert caught.value.hint
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_rotation_keeps_the_key_before_and_can_be_undone(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    ensure_secrets(folder)
+    before = contents(folder)
+    change = rotate_munge_key(folder)
+    after = contents(folder)
+    assert [path.name for path in change.made] == ["munge.key"]
+    assert after["munge.key.old"] == before["munge.key"] != after["munge.key"]
+    assert {mode(path) for path in folder.iterdir()} == {0o600}
+    change.undo()
+    assert contents(folder) == before
+
+
+def test_rotation_without_a_key_makes_all_and_undo_leaves_none(tmp_path: Path) -> None:
+    change = rotate_munge_key(tmp_path / "s")
+    assert set(contents(tmp_path / "s")) == {"munge.key", "slurmdbd_password"}
+    change.undo()
+    assert not (tmp_path / "s").exists()
+
+
+def test_rotation_that_cannot_make_a_key_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    ensure_secrets(folder)
+    (folder / "slurmdbd_password").write_bytes(b"")
+    before = contents(folder)
+    with pytest.raises(CouldNotRunError, match="is empty"):
+        rotate_munge_key(folder)
+    assert before.items() <= contents(folder).items()
+
+
+def test_undo_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
+    ensure_secrets(tmp_path / "s")
+    (tmp_path / "s" / "munge.key").unlink()
+    Change(tuple(ensure_secrets(tmp_path / "s"))).undo()
+    assert set(contents(tmp_path / "s")) == {"slurmdbd_password"}
