@@ -22,7 +22,7 @@ lab: setup  ## Bring up the lab (SITE=inventory/lab), deploy it and verify it.
 	$(SUDO) $(BIN)/hpcsite deploy $(SITE)
 	$(SUDO) $(BIN)/hpcsite verify $(SITE)
 
-lab-down: setup  ## Remove the lab; leaves nothing but the cache.
+lab-down: setup  ## Remove the lab; the caches, secrets and stored runs stay.
 	$(SUDO) $(BIN)/hpcsite lab down $(SITE)
 
 check: setup  ## Linters, types, unit and golden tests: seconds, no root.

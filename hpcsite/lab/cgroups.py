@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hpcsite.lab import mounts
+from hpcsite.slurm.hardware import NEEDED_CONTROLLERS
 
 
 def controllers(pid: int) -> list[str]:
@@ -34,13 +35,9 @@ def host_runs_v1() -> bool:
 
 def in_words(found: list[str], *, v1: bool) -> str:
     """Return what the controllers mean for Slurm in the lab."""
-    missing = {"cpuset", "memory"} - set(found)
+    missing = NEEDED_CONTROLLERS - set(found)
     if not missing:
         return f"cgroup v2 controllers: {' '.join(found)}; Slurm here uses proctrack/cgroup"
-    what = (
-        "no cgroup v2 controllers"
-        if not found
-        else (f"cgroup v2 controllers: {' '.join(found)}, without {' and '.join(sorted(missing))}")
-    )
+    what = f"no cgroup v2 controllers {', '.join(sorted(missing))}"
     why = " (host runs cgroup v1)" if v1 else " (the host hands them on to nobody)"
     return f"{what}{why}: Slurm here uses proctrack/linuxproc"

@@ -12,12 +12,13 @@ def test_the_unified_path_is_the_line_without_controllers() -> None:
 
 def test_words_say_what_slurm_uses() -> None:
     assert in_words([], v1=True) == (
-        "no cgroup v2 controllers (host runs cgroup v1): Slurm here uses proctrack/linuxproc"
+        "no cgroup v2 controllers cpu, cpuset, memory (host runs cgroup v1): "
+        "Slurm here uses proctrack/linuxproc"
     )
     assert in_words(["cpuset", "cpu", "memory", "pids"], v1=False) == (
         "cgroup v2 controllers: cpuset cpu memory pids; Slurm here uses proctrack/cgroup"
     )
     assert in_words(["pids", "cpuset"], v1=False) == (
-        "cgroup v2 controllers: pids cpuset, without memory (the host hands them on to nobody): "
+        "no cgroup v2 controllers cpu, memory (the host hands them on to nobody): "
         "Slurm here uses proctrack/linuxproc"
     )
