@@ -8,13 +8,13 @@ from rich.console import Console
 
 from hpcsite import report
 from hpcsite.cli import console
-from hpcsite.cli.verify import ended_like_interrupt, listener
+from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.deploy.deploy import deploy
 from hpcsite.deploy.options import LAYERS, Options
 from hpcsite.deploy.outcome import Outcome
 from hpcsite.deploy.progress import make_progress
 from hpcsite.deploy.recap import recap
-from hpcsite.errors import ExitCode
+from hpcsite.errors import ExitCode, HpcsiteError
 from hpcsite.site.load import load_site
 from hpcsite.site.model import Site
 from hpcsite.verify.results import Run
@@ -72,13 +72,27 @@ def command(
     outcome = deploy(site, options, make_progress(console.stderr(), verbosity=verbose))
     out = console.stderr() if as_json else console.stdout()
     out.print(recap(outcome, folder=Path.cwd()), end="")
-    run = None if no_verify or not _worth_verifying(site, outcome, options) else _verify(site, out)
+    run: Run | None = None
+    error: BaseException | None = None
+    try:
+        if not no_verify and _worth_verifying(site, outcome, options):
+            run = _verify(site, out)
+    except (HpcsiteError, KeyboardInterrupt) as caught:
+        error = caught
     if as_json:
-        verification = run.model_dump(mode="json") if run else None
-        click.echo(
-            json.dumps(outcome.model_dump(mode="json") | {"verification": verification}, indent=2)
-        )
+        click.echo(_json(outcome, run, error))
+    if error:
+        raise error
     return int(run.exit_code) if run else outcome.exit_code
+
+
+def _json(outcome: Outcome, run: Run | None, error: BaseException | None) -> str:
+    """Write the outcome, with the verification or the reason why there is none."""
+    verification = {
+        "verification": run.model_dump(mode="json") if run else None,
+        "verification_error": (str(error) or "interrupted") if error else None,
+    }
+    return json.dumps(outcome.model_dump(mode="json") | verification, indent=2)
 
 
 def _worth_verifying(site: Site, outcome: Outcome, options: Options) -> bool:

@@ -1,99 +1,22 @@
 """`hpcsite verify`: run verification suites and say what they found."""
 
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hpcsite import report
 from hpcsite.cli import console
+from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.errors import UsageError
 from hpcsite.site.load import load_site
 from hpcsite.site.record import last_site_path
 from hpcsite.verify import store
 from hpcsite.verify.context import Options
-from hpcsite.verify.engine import Check, Listener
-from hpcsite.verify.results import Result, Run, Status
+from hpcsite.verify.results import Run
 from hpcsite.verify.runner import run_suites
 from hpcsite.verify.suites import DEFAULT_SUITES, SUITES, nearest
-
-_STYLES = {
-    Status.PASS: "green",
-    Status.FAIL: "bold red",
-    Status.SKIP: "yellow",
-    Status.ERROR: "bold magenta",
-}
-
-
-class Lines:
-    """Progress as plain lines, for a pipe or a log."""
-
-    def planned(self, checks: Sequence[Check]) -> None:
-        """Say how much there is to do."""
-        console.say(f"{len(checks)} checks")
-
-    def started(self, check: Check) -> None:
-        """Say nothing: a line a verdict is enough."""
-
-    def finished(self, result: Result) -> None:
-        """One line a verdict."""
-        console.say(verdict_line(result))
-
-
-class Live:
-    """Progress on a terminal: checks done of total and what runs, verdicts scrolling above."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=None)
-        self._running: list[str] = []
-
-    def planned(self, checks: Sequence[Check]) -> None:
-        """Set the total."""
-        self._progress.update(self._task, total=len(checks))
-
-    def started(self, check: Check) -> None:
-        """Show a check as running."""
-        self._running.append(check.title)
-        self._show()
-
-    def finished(self, result: Result) -> None:
-        """Print a verdict, and count it."""
-        self._running.remove(f"{result.suite}/{result.check}")
-        self._progress.console.print(verdict_line(result), style=_STYLES[result.status])
-        self._progress.advance(self._task)
-        self._show()
-
-    def _show(self) -> None:
-        self._progress.update(self._task, description=" ".join(self._running))
-
-
-def verdict_line(result: Result) -> str:
-    """Return a verdict in one line."""
-    reason = f": {result.reason}" if result.reason else ""
-    return f"{result.status:<5} {result.suite}/{result.check} ({result.seconds:.1f} s){reason}"
-
-
-@contextmanager
-def listener() -> Iterator[Listener]:
-    """Live progress on a terminal, plain lines elsewhere; all on stderr."""
-    screen = console.stderr()
-    if not screen.is_terminal:
-        yield Lines()
-        return
-    columns = (
-        MofNCompleteColumn(),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=screen, transient=True) as progress:
-        yield Live(progress)
 
 
 def split_words(words: Sequence[str]) -> tuple[Path | None, list[str]]:
@@ -124,23 +47,6 @@ def print_list() -> None:
         screen.print(f"{suite}{note}", markup=False)
         for check in checks:
             screen.print(f"  {check.name:<14} {check.about}", markup=False)
-
-
-@contextmanager
-def ended_like_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: no job is left."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _write(run: Run, html: Path | None, junit: Path | None) -> Path:

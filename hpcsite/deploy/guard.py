@@ -50,16 +50,18 @@ def main(argv: list[str]) -> int:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != starter:
         return 128 + signal.SIGTERM
+    # First of all: who wants to end a run that still waits finds the guard by this.
+    pid_file = Path(work) / PID_FILE
+    pid_file.write_text(str(os.getpid()), encoding="ascii")
     lock = Path(lock_file).open("ab")  # noqa: SIM115 - held until this process ends
     if not _locked(lock.fileno()):
         sys.stderr.write(f"an earlier run still holds {lock_file}\n")
+        pid_file.unlink(missing_ok=True)
         return EX_TEMPFAIL
     child = subprocess.Popen(
         command,
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED),
     )
-    pid_file = Path(work) / PID_FILE
-    pid_file.write_text(str(os.getpid()), encoding="ascii")
     code = _wait(child)
     _end_leftovers()
     pid_file.unlink(missing_ok=True)

@@ -145,10 +145,12 @@ def test_waiting_for_an_earlier_run_can_be_ended(guarded: Callable[[str], Guarde
     first = guarded("print('first',flush=True);import time;time.sleep(300)")
     assert first.line() == "first"
     second = guarded("print('second',flush=True)")
-    time.sleep(0.5)
-    second.stop()
+    pid_file = second.work / guard.PID_FILE
+    assert until(lambda: pid_file.read_text() == str(second.process.pid))
+    os.kill(int(pid_file.read_text()), signal.SIGTERM)
     assert second.process.wait(20) == guard.EX_TEMPFAIL
     assert second.line() == ""
+    assert not pid_file.exists()
 
 
 def test_descendants_are_found_through_generations() -> None:
