@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import click
@@ -103,12 +103,12 @@ def _checked_name(option: str, name: str) -> str:
     return name
 
 
-def _address(option: str, text: str) -> IPv4Address | IPv6Address:
+def _address(option: str, text: str) -> IPv4Address:
     try:
-        return ip_address(text)
+        return IPv4Address(text)
     except ValueError:
         raise UsageError(
-            f"{option}: {text!r} is no IP address", hint="write it like this: head=10.0.0.10"
+            f"{option}: {text!r} is no IPv4 address", hint="write it like this: head=10.0.0.10"
         ) from None
 
 

@@ -12,10 +12,9 @@ from hpcsite.site.names import fold
 _LABEL = re.compile(r"(?!\d+$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 # Slurm takes these for something else than a node.
 _RESERVED = frozenset({"all", "default", "localhost", "none"})
-# RFC 5737 and RFC 3849: for examples, never routed.
+# RFC 5737: for examples, never routed.
 _DOCUMENTATION = tuple(
-    ip_network(text)
-    for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+    ip_network(text) for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 )
 _Address = IPv4Address | IPv6Address
 
@@ -95,6 +94,14 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "write an address such as 10.0.0.21; if ansible_host must be a name, "
                 "set site_address beside it",
+                host,
+            )
+        elif isinstance(address, IPv6Address):
+            yield draft.problem(
+                f"the address of {host}, {address}, is an IPv6 address; only IPv4 is supported",
+                (variable,),
+                "write the host's IPv4 address; if ssh is to use IPv6, set site_address beside "
+                "ansible_host",
                 host,
             )
         elif any(address in network for network in _DOCUMENTATION):

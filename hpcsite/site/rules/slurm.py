@@ -55,6 +55,24 @@ def partitions_have_node_groups(draft: Draft) -> Iterator[Problem]:
                 )
 
 
+def node_groups_are_in_partitions(draft: Draft) -> Iterator[Problem]:
+    """Every node group is in a partition: no job could reach its nodes otherwise."""
+    known, names = draft.names("node_groups"), draft.names("partitions")
+    partitions = [partition for _, partition in draft.entries("partitions")]
+    reached = {group for partition in partitions for group in partition.node_groups}
+    # No partition, a broken one or a mistyped group: told by other rules, once.
+    if known is None or not names or len(names) != len(partitions) or not reached <= set(known):
+        return
+    for name in known:
+        if name not in reached and draft.inventory.groups.get(name):
+            yield draft.problem(
+                f"the node group {name} is in no partition, so no job could run on its nodes",
+                ("site_node_groups", name),
+                f"add {name} to the node_groups of a partition in site_partitions; one with "
+                "`state: DOWN` keeps nodes that are not for jobs yet",
+            )
+
+
 def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
     """Names are distinct in any case, and none is Slurm's own."""
     seen: dict[str, str] = {}
@@ -161,6 +179,7 @@ def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:
 
 RULES = (
     partitions_have_node_groups,
+    node_groups_are_in_partitions,
     partition_names_are_distinct,
     one_partition_is_default,
     times_are_valid,

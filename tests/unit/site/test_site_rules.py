@@ -31,7 +31,10 @@ def append(file: str, text: str) -> Edit:
     return (file, "", text)
 
 
-NODE_GROUP_CPU = (SLURM, "site_node_groups:\n", "site_node_groups:\n  cpu: {}\n")
+NODE_GROUP_CPU = (
+    (SLURM, "site_node_groups:\n", "site_node_groups:\n  cpu: {}\n"),
+    (SLURM, "node_groups: [gpu]", "node_groups: [gpu, cpu]"),
+)
 
 CASES = (
     # groups
@@ -85,7 +88,7 @@ CASES = (
     ),
     case(
         "empty node group",
-        NODE_GROUP_CPU,
+        *NODE_GROUP_CPU,
         append(HOSTS, "        cpu:\n"),
         file=HOSTS,
         at="cpu:",
@@ -146,7 +149,7 @@ CASES = (
     ),
     case(
         "host in two node groups",
-        NODE_GROUP_CPU,
+        *NODE_GROUP_CPU,
         append(HOSTS, "        cpu:\n          hosts:\n            gpu01:\n"),
         file=HOSTS,
         at="gpu01:",
@@ -155,7 +158,7 @@ CASES = (
     ),
     case(
         "node group beside slurm_compute",
-        NODE_GROUP_CPU,
+        *NODE_GROUP_CPU,
         append(HOSTS, "    cpu:\n      hosts:\n        cpu01: {ansible_host: 10.9.0.31}\n"),
         file=HOSTS,
         at="cpu:",
@@ -171,6 +174,25 @@ CASES = (
         hint="take it out of slurm_login",
     ),
     # hosts
+    case(
+        "node group in no partition",
+        NODE_GROUP_CPU[0],
+        append(
+            HOSTS, "        cpu:\n          hosts:\n            n1: {ansible_host: 10.9.0.31}\n"
+        ),
+        file=SLURM,
+        at="cpu: {}",
+        says="the node group cpu is in no partition",
+        hint="add cpu to the node_groups of a partition",
+    ),
+    case(
+        "IPv6 address",
+        (HOSTS, "10.9.0.21", "fd00::21"),
+        file=HOSTS,
+        at="fd00::21",
+        says="the address of gpu01, fd00::21, is an IPv6 address; only IPv4 is supported",
+        hint="site_address beside",
+    ),
     case(
         "host name with a domain",
         (HOSTS, "gpu01:", "gpu01.mini.example:"),
@@ -697,7 +719,10 @@ GOOD = (
         "site_address beside a name",
         (HOSTS, "10.9.0.21", "gpu01.example\n              site_address: 10.9.0.21"),
     ),
-    ("IPv6", (HOSTS, "10.9.0.21", "fd00::21")),
+    (
+        "ssh over IPv6",
+        (HOSTS, "10.9.0.21", "fd00::21\n              site_address: 10.9.0.21"),
+    ),
     (
         "group of the site's own",
         (HOSTS, "    mariadb:", "    rack_a:\n      hosts:\n        gpu01:\n    mariadb:"),

@@ -123,9 +123,10 @@ def test_empty_folder_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ("arguments", "says"),
     [
         (("--name", "My Site"), "cannot be a site's name"),
-        (("--head", "head"), "--head: '' is no IP address"),
+        (("--head", "head"), "--head: '' is no IPv4 address"),
         (("--head", "head.example=10.0.0.1"), "is no short host name"),
-        (("--head", "head=10.0.0.256"), "is no IP address"),
+        (("--head", "head=10.0.0.256"), "is no IPv4 address"),
+        (("--head", "head=fd00::1"), "is no IPv4 address"),
         (("--nodes", "gpu[01-04]"), "go together"),
         (("--first-address", "10.0.0.1"), "go together"),
         (("--nodes", "gpu[01-", "--first-address", "10.0.0.1"), "--nodes: "),
