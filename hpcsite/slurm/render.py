@@ -105,6 +105,8 @@ def _defaults(
         "SelectType": "select/cons_tres",
         "SelectTypeParameters": "CR_Core_Memory",
         "DefMemPerCPU": _memory_per_cpu(nodes),
+        # A job that no partition takes is refused when it is submitted, not left pending for ever.
+        "EnforcePartLimits": "ALL",
         "GresTypes": "gpu" if has_gpus else "",
         "ProctrackType": "proctrack/cgroup" if cgroup else "proctrack/linuxproc",
         "TaskPlugin": "task/cgroup,task/affinity" if cgroup else "task/affinity",

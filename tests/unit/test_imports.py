@@ -16,7 +16,7 @@ ALLOWED = {
     "paths": set(),
     "site": {"errors", "paths"},
     "slurm": {"errors", "paths", "site"},
-    "lab": {"errors", "paths", "site"},
+    "lab": {"errors", "paths", "site", "slurm"},
     "deploy": {"errors", "paths", "site", "slurm"},
     "verify": {"errors", "paths", "site", "slurm"},
     # Renderers of a stored run: they know the run's schema, and nothing that makes a run.
