@@ -46,6 +46,11 @@ OWNED_OF_PARTITION: dict[str, str] = {
     "state": "use state in its place",
 }
 
+# Keys that a site may add to but not take away by null.
+KEPT: dict[str, str] = {
+    "slurmctldparameters": "leave it: nodes fetch their configuration by its enable_configless",
+}
+
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _UNWRITABLE = re.compile(r'[\n\r\v\f\x1c-\x1e\x85\u2028\u2029#"\\]')
 
@@ -80,6 +85,8 @@ def _refusal(key: str, value: object, owned: Mapping[str, str]) -> Refusal | Non
         return Refusal(f"{key!r} is no key of Slurm's", "keys are letters, digits and underscores")
     if key.lower() in owned:
         return Refusal(f"{key} is written by hpcsite itself", owned[key.lower()])
+    if value is None and key.lower() in KEPT:
+        return Refusal(f"{key} cannot be taken away", KEPT[key.lower()])
     if _UNWRITABLE.search(str(value)):
         return Refusal(
             f"the value of {key} holds a line break, a #, a quote or a backslash",

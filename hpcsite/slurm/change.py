@@ -55,6 +55,13 @@ RESTART_KEYS_BEFORE_23_11 = RESTART_KEYS | {
     "topologyplugin",
 }
 
+_STRENGTH: tuple[Action, ...] = ("none", "reconfigure", "restart")
+
+
+def stronger(*actions: Action) -> Action:
+    """Choose the action that does what all of them do."""
+    return max(actions, key=_STRENGTH.index)
+
 
 def needed_action(old: str, new: str, *, others_changed: bool = False, version: str = "") -> Action:
     """Say what slurmctld needs to go from one slurm.conf to another.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 _PAIR = re.compile(r'(?P<key>[A-Za-z_]\w*)\s*\+?=\s*(?P<value>"[^"]*"|\S*)')
+_INCLUDE = re.compile(r"include\s+(?P<file>\S+)", re.IGNORECASE)
 _COMMENT = re.compile(r"(?<!\\)#.*$")
 
 Line = dict[str, str]
@@ -19,21 +20,34 @@ Line = dict[str, str]
 
 @dataclass(frozen=True)
 class SlurmConf:
-    """A parsed slurm.conf. Every key is in lower case."""
+    """A parsed slurm.conf. Every key is in lower case.
+
+    A node's line holds what a `NodeName=DEFAULT` line above it gives it. `includes` are files that
+    the text names and that were not read.
+    """
 
     keys: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, Line] = field(default_factory=dict)
     partitions: dict[str, Line] = field(default_factory=dict)
+    includes: list[str] = field(default_factory=list)
 
 
 def parse_slurm_conf(text: str) -> SlurmConf:
     """Parse a slurm.conf. Lines that cannot be read are left out: the file may be foreign."""
     conf = SlurmConf()
+    defaults: Line = {}
     for line in _lines(text):
+        if include := _INCLUDE.match(line):
+            conf.includes.append(include["file"])
+            continue
         pairs = {m["key"].lower(): m["value"].strip('"') for m in _PAIR.finditer(line)}
         if "nodename" in pairs:
-            for name in expand(pairs.pop("nodename")):
-                conf.nodes[name] = pairs
+            names = pairs.pop("nodename")
+            if names.upper() == "DEFAULT":
+                defaults |= pairs
+                continue
+            for name in expand(names):
+                conf.nodes[name] = defaults | pairs
         elif "partitionname" in pairs:
             conf.partitions[pairs.pop("partitionname")] = pairs
         else:

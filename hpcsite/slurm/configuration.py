@@ -7,8 +7,9 @@ new node needs nothing from the others (docs/adr/0004-slurm-configuration.md). P
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hpcsite.errors import InvalidSiteError, Problem
 from hpcsite.site.model import SiteKeys
-from hpcsite.slurm.conf import SlurmConf, parse_slurm_conf
+from hpcsite.slurm.conf import SlurmConf, fold, parse_slurm_conf
 from hpcsite.slurm.hardware import (
     Candidate,
     Machine,
@@ -17,6 +18,7 @@ from hpcsite.slurm.hardware import (
     machine_of,
 )
 from hpcsite.slurm.parameters import check_parameters
+from hpcsite.slurm.release import release
 from hpcsite.slurm.render import (
     Controller,
     Node,
@@ -25,6 +27,9 @@ from hpcsite.slurm.render import (
     render_gres_conf,
     render_slurm_conf,
 )
+
+# The first release with the plugin cgroup/v2 (its release notes). hpcsite sets up no cgroup v1.
+CGROUP_V2 = (22, 5)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Configuration:
     """Nodes that have a line and a problem."""
     sound: tuple[str, ...] = ()
     """Nodes that were measured in this run and keep their contract."""
+    removed: tuple[str, ...] = ()
+    """Nodes that lose the line which they have: slurmctld would end their jobs."""
+    standing_state_dir: str = ""
+    """Where the standing file has slurmctld keep its jobs; by default where slurm.conf(5) says."""
 
 
 def configure(
@@ -54,11 +63,13 @@ def configure(
 
     `standing` is the slurm.conf that the controller has now, empty where it has none;
     `version` is what `slurmctld -V` prints. Raises `InvalidSiteError` for parameters that a
-    site may not set.
+    site may not set, for what this release cannot do, and for a standing file from which the lines
+    of nodes outside of the run cannot be kept.
     """
     check_parameters(keys)
     before = parse_slurm_conf(standing)
-    tracking = choose_tracking(keys, candidates, before)
+    _check_includes(before)
+    tracking = choose_tracking(keys, candidates, before, version)
     nodes: list[Node] = []
     problems: dict[str, str] = {}
     for candidate in candidates:
@@ -68,6 +79,7 @@ def configure(
         if machine:
             nodes.append(Node(candidate.name, candidate.address, candidate.group, machine))
     listed = {node.name for node in nodes}
+    _check_kept(candidates, before, listed)
     return Configuration(
         slurm_conf=render_slurm_conf(keys, controller, paths, nodes, tracking),
         gres_conf=render_gres_conf(nodes, keys.node_groups),
@@ -77,14 +89,25 @@ def configure(
         sound=tuple(
             c.name for c in candidates if c.evidence and c.name in listed - problems.keys()
         ),
+        removed=tuple(name for name in before.nodes if name not in listed),
+        standing_state_dir=before.keys.get("statesavelocation", "/var/spool"),
     )
 
 
-def choose_tracking(keys: SiteKeys, candidates: Sequence[Candidate], before: SlurmConf) -> Tracking:
+def choose_tracking(
+    keys: SiteKeys, candidates: Sequence[Candidate], before: SlurmConf, version: str = ""
+) -> Tracking:
     """How Slurm tracks processes: the site's word, or with `auto` what every node can.
 
     A run over some of the nodes keeps what stands: one node must not turn the whole site over.
+    Raises `InvalidSiteError` where the site wants cgroups of a release that has only version 1.
     """
+    if release(version) < CGROUP_V2:
+        if keys.slurm_process_tracking == "cgroup":
+            problem = f"site_slurm_process_tracking is cgroup, but {version} has no cgroup v2"
+            hint = "set it to linuxproc or auto, or use Slurm 22.05 or later"
+            raise InvalidSiteError([Problem(problem, hint=hint)])
+        return "linuxproc"
     if keys.slurm_process_tracking != "auto":
         return keys.slurm_process_tracking
     measured = [c.evidence for c in candidates if c.evidence and not c.evidence.problem]
@@ -92,6 +115,29 @@ def choose_tracking(keys: SiteKeys, candidates: Sequence[Candidate], before: Slu
     if len(measured) < len(candidates) and standing:
         return "cgroup" if standing == "proctrack/cgroup" else "linuxproc"
     return "cgroup" if measured and all(e.can_cgroup for e in measured) else "linuxproc"
+
+
+def _check_includes(before: SlurmConf) -> None:
+    if before.includes:
+        files = ", ".join(before.includes)
+        problem = (
+            f"the controller's slurm.conf includes {files}: hpcsite writes one whole file, and "
+            "does not see what stands in others"
+        )
+        hint = "put the included lines in the place of each include, then deploy again"
+        raise InvalidSiteError([Problem(problem, hint=hint)])
+
+
+def _check_kept(candidates: Sequence[Candidate], before: SlurmConf, listed: set[str]) -> None:
+    """Hold that a node outside of the run keeps the line that it has."""
+    lost = [c.name for c in candidates if c.evidence is None and c.name in before.nodes]
+    if lost := [name for name in lost if name not in listed]:
+        problem = (
+            f"{fold(lost)} would lose the line in the controller's slurm.conf: it does not say how "
+            "many CPUs and how much memory there are, and this run did not measure it"
+        )
+        hint = "deploy while these nodes are up and without --limit, or declare their hardware"
+        raise InvalidSiteError([Problem(problem, hint=hint)])
 
 
 def _resolve(

@@ -16,6 +16,17 @@ Tracking = Literal["cgroup", "linuxproc"]
 
 # What task/cgroup and jobacct_gather/cgroup need (cgroup.conf(5)).
 NEEDED_CONTROLLERS = frozenset({"cpuset", "cpu", "memory"})
+# Keys of a line that count what a node has; Procs is the old name of CPUs.
+_COUNTS = (
+    "boards",
+    "corespersocket",
+    "cpus",
+    "procs",
+    "realmemory",
+    "sockets",
+    "socketsperboard",
+    "threadspercore",
+)
 # A standing RealMemory is kept while it is at most this part below what could be configured.
 KEPT_WITHIN = 0.10
 
@@ -90,16 +101,29 @@ class Machine:
 
     @classmethod
     def of_line(cls, line: Mapping[str, str]) -> "Machine | None":
-        """Read the hardware of an earlier line; None where it does not tell enough."""
+        """Read the hardware of a line; None where it does not tell enough.
+
+        What is left out is inferred as slurmctld infers it (slurm.conf(5), CPUs and Sockets), but
+        for the memory and for all of the CPUs: for these it would take 1.
+        """
         try:
-            sockets, cores, threads, memory = (
-                int(line[key])
-                for key in ("sockets", "corespersocket", "threadspercore", "realmemory")
-            )
-            cpus = int(line.get("cpus", sockets * cores * threads))
-        except (KeyError, ValueError):
+            given = {key: int(line[key]) for key in _COUNTS if key in line}
+        except ValueError:
             return None
-        return cls(cpus, sockets, cores, threads, memory, Gres.parse(line.get("gres", "")))
+        if "realmemory" not in given or given.keys() <= {"realmemory"} or not all(given.values()):
+            return None
+        cores, threads = given.get("corespersocket", 1), given.get("threadspercore", 1)
+        cpus = given.get("cpus", given.get("procs", 0))
+        sockets = given.get("sockets", given.get("boards", 1) * given.get("socketsperboard", 0))
+        sockets = sockets or max(1, cpus // (cores * threads))
+        return cls(
+            cpus or sockets * cores * threads,
+            sockets,
+            cores,
+            threads,
+            given["realmemory"],
+            Gres.parse(line.get("gres", "")),
+        )
 
 
 @dataclass(frozen=True)

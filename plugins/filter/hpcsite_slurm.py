@@ -45,7 +45,7 @@ def slurm_configuration(
             Paths(state_dir=str(paths["state_dir"]), spool_dir=str(paths["spool_dir"])),
             [
                 _candidate(str(name), hostvars[name], keys, groups)
-                for name in groups["slurm_compute"]
+                for name in groups.get("slurm_compute", ())
             ],
             str(standing),
             str(version),
@@ -61,31 +61,74 @@ def slurm_configuration(
         "problems": result.problems,
         "drain": list(result.drain),
         "sound": list(result.sound),
+        "removed": list(result.removed),
+        "standing_state_dir": result.standing_state_dir,
     }
 
 
-def slurm_action(old: Mapping[str, str], new: Mapping[str, str], version: str = "") -> str:
-    """Say what slurmctld needs to go from some files to others: none, reconfigure or restart."""
-    from hpcsite.slurm.change import needed_action
+def slurm_action(
+    applied: Mapping[str, str],
+    new: Mapping[str, str],
+    standing: str = "",
+    written: Sequence[str] = (),
+    version: str = "",
+) -> str:
+    """Say what slurmctld needs to run on the new files: none, reconfigure or restart.
 
-    others = any(old.get(name, "") != text for name, text in new.items() if name != "slurm.conf")
-    return needed_action(
-        str(old.get("slurm.conf", "")),
-        str(new["slurm.conf"]),
-        others_changed=others,
+    `applied` is what slurmctld took over from the last deploy, `standing` the slurm.conf that this
+    one found, `written` the names of the files that it had to write. Both count: a file that
+    somebody else changed may or may not have been taken over.
+    """
+    from hpcsite.slurm.change import needed_action, stronger
+
+    after = str(new["slurm.conf"])
+    others = [name for name in new if name != "slurm.conf"]
+    since_applied = needed_action(
+        str(applied.get("slurm.conf", "")),
+        after,
+        others_changed=any(applied.get(name, "") != new[name] for name in others),
         version=str(version),
     )
+    if not written:
+        return since_applied
+    since_standing = needed_action(
+        str(standing),
+        after,
+        others_changed=any(name in written for name in others),
+        version=str(version),
+    )
+    return stronger("reconfigure", since_applied, since_standing)
 
 
 def slurm_drained_nodes(listing: str, reason: str = "") -> list[str]:
-    """Find drained nodes in `sinfo -N -o '%N|%T|%E'`, with a reason that begins so."""
-    drained: dict[str, None] = {}
-    for line in str(listing).splitlines():
-        name, _, rest = line.partition("|")
-        state, _, why = rest.partition("|")
-        if state.startswith("drain") and why.startswith(reason):
-            drained[name] = None
-    return list(drained)
+    """Find drained nodes in `scontrol --oneliner show node`, with a reason that begins so."""
+    from hpcsite.slurm.listings import read_node_states
+
+    states = read_node_states(str(listing)).values()
+    return [node.name for node in states if node.drained and node.reason.startswith(reason)]
+
+
+def slurm_node_fault(listing: str, name: str) -> str:
+    """Say why a node takes no jobs, of `scontrol --oneliner show node`; empty where it does."""
+    from hpcsite.slurm.listings import read_node_states
+
+    node = read_node_states(str(listing)).get(str(name))
+    return node.fault if node else "slurmctld does not know it"
+
+
+def slurm_jobs_on(listing: str, nodes: Sequence[str]) -> list[str]:
+    """Name the nodes that jobs hold and the jobs, of `squeue --noheader --format '%i|%N'`."""
+    from hpcsite.slurm.listings import jobs_on
+
+    held = jobs_on(str(listing), [str(node) for node in nodes])
+    return [f"{node} (job {', '.join(jobs)})" for node, jobs in held.items()]
+
+
+def slurm_fold(nodes: Sequence[str]) -> str:
+    """Fold node names as Slurm writes them."""
+    from hpcsite.slurm.conf import fold
+
+    return fold([str(node) for node in nodes])
 
 
 def _site_keys(variables: Mapping[str, Any]) -> SiteKeys:
@@ -149,4 +192,7 @@ class FilterModule:
             "slurm_action": slurm_action,
             "slurm_configuration": slurm_configuration,
             "slurm_drained_nodes": slurm_drained_nodes,
+            "slurm_fold": slurm_fold,
+            "slurm_jobs_on": slurm_jobs_on,
+            "slurm_node_fault": slurm_node_fault,
         }

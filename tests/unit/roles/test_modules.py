@@ -79,21 +79,53 @@ def test_properties_may_hold_equals_signs() -> None:
 
 def test_drained_nodes_are_told_by_their_reason() -> None:
     listing = (
-        "gpu01|drained|hpcsite: gpu01 breaks its contract: 8 | 9\n"
-        "gpu01|drained|hpcsite: gpu01 breaks its contract: 8 | 9\n"
-        "gpu02|draining|bad fan\ngpu03|idle|none\ngpu04|down*|Not responding\n"
+        "NodeName=gpu01 State=IDLE+DRAIN Reason=hpcsite: gpu01 breaks its contract [root@2026]\n"
+        "NodeName=gpu02 State=ALLOCATED+DRAIN Reason=bad fan [root@2026]\n"
+        "NodeName=gpu03 State=IDLE\nNodeName=gpu04 State=DOWN* Reason=Not responding [slurm@2026]\n"
     )
     drained = load("filter", "hpcsite_slurm").slurm_drained_nodes
     assert drained(listing) == ["gpu01", "gpu02"]
     assert drained(listing, "hpcsite: ") == ["gpu01"]
 
 
+def test_a_node_that_slurmctld_does_not_know_is_at_fault() -> None:
+    fault = load("filter", "hpcsite_slurm").slurm_node_fault
+    assert fault("", "gpu01") == "slurmctld does not know it"
+    assert fault("NodeName=gpu01 State=IDLE Weight=1", "gpu01") == ""
+
+
+def test_nodes_with_jobs_are_named_with_them() -> None:
+    on = load("filter", "hpcsite_slurm").slurm_jobs_on
+    assert on("7|gpu[01-02]\n8|gpu02\n", ["gpu02", "gpu03"]) == ["gpu02 (job 7, 8)"]
+
+
+FILES = {"slurm.conf": "ClusterName=a\nMaxJobCount=5\n", "gres.conf": "", "cgroup.conf": ""}
+
+
 def test_the_first_deploy_is_a_restart_and_the_second_nothing() -> None:
     action = load("filter", "hpcsite_slurm").slurm_action
-    files = {"slurm.conf": "ClusterName=a\n", "gres.conf": "", "cgroup.conf": ""}
-    assert action({}, files) == "restart"
-    assert action(files, files) == "none"
-    assert action(files, files | {"gres.conf": "Name=gpu"}) == "reconfigure"
+    assert action({}, FILES, "", list(FILES)) == "restart"
+    assert action(FILES, FILES, FILES["slurm.conf"]) == "none"
+    assert action(FILES, FILES | {"gres.conf": "Name=gpu"}, FILES["slurm.conf"]) == "reconfigure"
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        ("ClusterName=b\nMaxJobCount=5\n", "restart"),
+        ("ClusterName=a\nMaxJobCount=9\n", "reconfigure"),
+        ("ClusterName=a\n# by hand\nMaxJobCount=5\n", "reconfigure"),
+    ],
+)
+def test_what_somebody_else_wrote_is_taken_back(standing: str, expected: str) -> None:
+    action = load("filter", "hpcsite_slurm").slurm_action
+    assert action(FILES, FILES, standing, ["slurm.conf"]) == expected
+
+
+def test_a_deploy_that_was_killed_after_writing_is_finished() -> None:
+    action = load("filter", "hpcsite_slurm").slurm_action
+    applied = FILES | {"slurm.conf": "ClusterName=b\n"}
+    assert action(applied, FILES, FILES["slurm.conf"]) == "restart"
 
 
 def test_users_without_a_group_get_one_of_their_own() -> None:

@@ -167,7 +167,7 @@ def test_a_broken_controller_stops_the_run() -> None:
 
 
 def test_nodes_that_all_fail_do_not_end_the_run() -> None:
-    """Ansible ends a run when all hosts of a play fail: the controller is in every play of nodes."""
+    """Ansible ends a run when all hosts of a play fail, so the controller is in each."""
     seen = set()
     for play in plays():
         if play["hosts"] == "all" or play.get("any_errors_fatal"):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from hpcsite.errors import InvalidSiteError
 from hpcsite.site.model import SiteKeys
 from hpcsite.slurm.conf import parse_slurm_conf
 from hpcsite.slurm.configuration import Configuration, choose_tracking, configure
@@ -62,7 +63,8 @@ def test_addresses_in_another_order_than_the_names_stay_right() -> None:
 def test_a_second_run_with_a_few_mib_less_changes_nothing() -> None:
     first = run(keys(), nodes(FOUND, FOUND))
     less = replace(FOUND, memory_mib=FOUND.memory_mib - 7)
-    assert run(keys(), nodes(less, FOUND), first.slurm_conf) == first
+    second = run(keys(), nodes(less, FOUND), first.slurm_conf)
+    assert second == replace(first, standing_state_dir=PATHS.state_dir)
 
 
 def test_a_run_over_a_new_node_keeps_the_others_lines() -> None:
@@ -108,9 +110,70 @@ def test_a_node_of_no_group_is_left_out_and_named() -> None:
     assert "cpu01" not in result.slurm_conf
 
 
-def test_a_removed_node_loses_its_line() -> None:
+def test_a_removed_node_loses_its_line_and_is_named() -> None:
     before = run(keys(), nodes(FOUND, FOUND))
-    assert "gpu02" not in run(keys(), nodes(FOUND), before.slurm_conf).slurm_conf
+    after = run(keys(), nodes(FOUND), before.slurm_conf)
+    assert "gpu02" not in after.slurm_conf
+    assert after.removed == ("gpu02",)
+    assert run(keys(), nodes(FOUND, FOUND), before.slurm_conf).removed == ()
+
+
+def test_a_renamed_node_is_removed_under_its_old_name() -> None:
+    before = run(keys(), nodes(FOUND))
+    renamed = [replace(node, name="big01") for node in nodes(FOUND)]
+    assert run(keys(), renamed, before.slurm_conf).removed == ("gpu01",)
+
+
+def test_without_compute_nodes_there_is_still_a_configuration() -> None:
+    before = run(keys(), nodes(FOUND))
+    empty = run(keys(), [], before.slurm_conf)
+    assert "NodeName" not in empty.slurm_conf
+    assert empty.removed == ("gpu01",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NodeName=gpu[01-02] CPUs=64 RealMemory=500000",
+        "NodeName=DEFAULT RealMemory=500000 CoresPerSocket=32\nNodeName=gpu[01-02] SocketsPerBoard=2",
+    ],
+)
+def test_a_foreign_file_s_nodes_keep_their_lines(line: str) -> None:
+    result = run(keys(), nodes(FOUND, None), line)
+    kept = parse_slurm_conf(result.slurm_conf).nodes["gpu02"]
+    assert (kept["cpus"], kept["realmemory"]) == ("64", "500000")
+    assert result.problems == {}
+
+
+def test_a_line_that_cannot_be_kept_stops_everything() -> None:
+    line = "NodeName=gpu[01-03] CPUs=64"
+    with pytest.raises(InvalidSiteError) as caught:
+        run(keys(), nodes(FOUND, None, None), line)
+    assert "gpu[02-03] would lose the line" in str(caught.value.problems[0])
+    assert run(keys(), nodes(FOUND, FOUND, FOUND), line).problems == {}
+
+
+def test_lines_in_other_files_stop_everything() -> None:
+    with pytest.raises(InvalidSiteError) as caught:
+        run(keys(), nodes(FOUND), "include nodes.conf\n")
+    assert "includes nodes.conf" in str(caught.value.problems[0])
+
+
+@pytest.mark.parametrize(
+    ("version", "tracking"),
+    [("slurm-wlm 21.08.5", "linuxproc"), ("slurm-wlm 22.05.8", "cgroup"), ("", "cgroup")],
+)
+def test_auto_takes_cgroups_only_from_a_release_that_has_version_2(
+    version: str, tracking: str
+) -> None:
+    site = keys(slurm_process_tracking="auto")
+    assert choose_tracking(site, nodes(FOUND), parse_slurm_conf(""), version) == tracking
+
+
+def test_cgroups_of_a_release_without_version_2_are_refused() -> None:
+    with pytest.raises(InvalidSiteError) as caught:
+        configure(keys(), CONTROLLER, PATHS, nodes(FOUND), version="slurm-wlm 21.08.5")
+    assert "21.08.5 has no cgroup v2" in str(caught.value.problems[0])
 
 
 @pytest.mark.parametrize(

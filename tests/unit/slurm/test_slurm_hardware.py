@@ -159,5 +159,32 @@ def test_gres_are_read(text: str, gres: Gres | None) -> None:
     assert Gres.parse(text) == gres
 
 
-def test_an_incomplete_line_is_no_evidence() -> None:
-    assert Machine.of_line({"cpus": "8"}) is None
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"cpus": "8"},
+        {"realmemory": "4000"},
+        {"cpus": "8", "realmemory": "4G"},
+        {"cpus": "0", "realmemory": "4000"},
+    ],
+)
+def test_an_incomplete_line_is_no_evidence(line: dict[str, str]) -> None:
+    assert Machine.of_line(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "machine"),
+    [
+        ({"cpus": "8"}, (8, 8, 1, 1)),
+        ({"procs": "8"}, (8, 8, 1, 1)),
+        ({"cpus": "8", "threadspercore": "2"}, (8, 4, 1, 2)),
+        ({"boards": "2", "socketsperboard": "2", "corespersocket": "4"}, (16, 4, 4, 1)),
+        ({"socketsperboard": "2", "corespersocket": "4", "threadspercore": "2"}, (16, 2, 4, 2)),
+        ({"corespersocket": "4"}, (4, 1, 4, 1)),
+        ({"cpus": "4", "sockets": "1", "corespersocket": "4", "threadspercore": "2"}, (4, 1, 4, 2)),
+    ],
+)
+def test_what_a_line_leaves_out_is_inferred_as_slurmctld_does(
+    line: dict[str, str], machine: tuple[int, int, int, int]
+) -> None:
+    assert Machine.of_line({**line, "realmemory": "4000"}) == Machine(*machine, 4000)

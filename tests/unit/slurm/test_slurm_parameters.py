@@ -32,6 +32,14 @@ def test_a_key_given_twice_in_other_case_is_refused() -> None:
     assert list(refused_parameters({"KillWait": 30, "killwait": 60})) == ["killwait"]
 
 
+def test_what_nodes_fetch_their_configuration_by_cannot_be_taken_away() -> None:
+    assert (
+        "enable_configless"
+        in refused_parameters({"slurmctldParameters": None})["slurmctldParameters"].hint
+    )
+    assert refused_parameters({"SlurmctldParameters": "idle_on_node_suspend"}) == {}
+
+
 def test_null_and_numbers_pass() -> None:
     assert refused_parameters({"DefMemPerCPU": None, "KillWait": 30, "PriorityType": "x"}) == {}
 
