@@ -92,7 +92,8 @@ slurm_configured:
   returned: always
 """
 
-# The lock that apt and dpkg take first (apt 1.9.11, dpkg 1.20 and newer), and dnf's.
+# The lock that apt and dpkg take first (apt 1.9.11, dpkg 1.20 and newer). dnf's own
+# modules wait for its lock.
 DPKG_LOCK = "/var/lib/dpkg/lock-frontend"
 DPKG_UPDATES = "/var/lib/dpkg/updates"
 MUNGE_KEY = "/etc/munge/munge.key"
