@@ -31,7 +31,10 @@ _MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A job. `exit_code` is Slurm's pair, `7:0`: what it returned, the signal that ended it."""
+    """A job. `exit_code` is Slurm's pair, `7:0`: what it returned, the signal that ended it.
+
+    `comment` and `submitted` (seconds since the epoch) are of the queue; records have none.
+    """
 
     id: int
     name: str
@@ -40,6 +43,8 @@ class SlurmJob:
     nodes: str
     exit_code: str
     tres: dict[str, float]
+    comment: str = ""
+    submitted: int = 0
 
     @property
     def state(self) -> str:
@@ -99,6 +104,8 @@ def _queued(entry: dict[str, Any]) -> SlurmJob:
         nodes=str(entry.get("nodes") or ""),
         exit_code=_exit_code(entry.get("exit_code")),
         tres=read_tres(str(entry.get("tres_alloc_str") or "")),
+        comment=str(entry.get("comment") or ""),
+        submitted=_set_number(entry.get("submit_time")),
     )
 
 
@@ -129,6 +136,9 @@ def _tres_name(tres: dict[str, Any]) -> str:
 
 
 def _exit_code(value: object) -> str:
+    if isinstance(value, int):
+        # Slurm 22.05 prints what wait(2) gave.
+        return f"{value >> 8}:{value & 0x7F}"
     if not isinstance(value, dict):
         return ""
     returned = _set_number(value.get("return_code"))

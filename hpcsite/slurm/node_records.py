@@ -1,10 +1,11 @@
-"""Reading nodes and partitions from Slurm's JSON.
+"""Reading nodes and partitions from Slurm's JSON, or from the text of a scontrol without it.
 
 Fields move and go between Slurm versions, so what is missing is empty here, never an error; only
-a text that is no JSON of Slurm's raises `SlurmOutputError`. Memory is in MiB, as in Slurm.
+a text that is none of Slurm's raises `SlurmOutputError`. Memory is in MiB, as in Slurm.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,12 @@ UNUSABLE = frozenset(
         "UNKNOWN",
     }
 )
+# Those of them that nobody asked for (sinfo(1), NODE STATE CODES).
+BROKEN = frozenset(
+    {"DOWN", "ERROR", "FUTURE", "INVALID", "INVALID_REG", "NOT_RESPONDING", "UNKNOWN"}
+)
+# How the reason begins with which a deploy drains a node that breaks its contract.
+DRAINED_BY_HPCSITE = "hpcsite:"
 
 
 class SlurmOutputError(ValueError):
@@ -47,6 +54,7 @@ class SlurmNode:
     gres: dict[str, int]
     partitions: tuple[str, ...]
     cpus_in_use: int
+    memory_in_use_mib: int
     gres_in_use: dict[str, int]
     version: str
 
@@ -54,6 +62,26 @@ class SlurmNode:
     def usable(self) -> bool:
         """Whether it takes jobs."""
         return bool(self.states) and UNUSABLE.isdisjoint(self.states)
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether it takes no jobs because somebody wants that, with nothing wrong seen.
+
+        Drained (not by hpcsite itself), in maintenance, to be rebooted, powered down.
+        """
+        # A node that reboots does not answer, and becomes DOWN if that takes too long.
+        seen = set(self.states) - ({"NOT_RESPONDING"} if "REBOOT_ISSUED" in self.states else set())
+        wanted = bool(seen) and not self.usable and BROKEN.isdisjoint(seen)
+        return wanted and not self.reason.startswith(DRAINED_BY_HPCSITE)
+
+    def has_room(self, memory_mib: int) -> bool:
+        """Whether a CPU, so much memory and a GPU, if it has GPUs, are free."""
+        gpus = self.gres.get("gpu", 0)
+        return (
+            self.cpus_in_use < self.cpus
+            and self.memory_in_use_mib + memory_mib <= self.memory_mib
+            and (not gpus or self.gres_in_use.get("gpu", 0) < gpus)
+        )
 
     @property
     def idle(self) -> bool:
@@ -76,18 +104,27 @@ def read_json(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise SlurmOutputError(f"Slurm's JSON cannot be read: {error}") from error
     if not isinstance(value, dict):
-        raise SlurmOutputError(f"this is no JSON of Slurm's: {text[:80]!r}")
+        raise SlurmOutputError(
+            f"Slurm printed no JSON, but {text[:80]!r}: it is older than 22.05, or built without"
+        )
     return value
 
 
 def read_nodes(text: str) -> dict[str, SlurmNode]:
-    """Read `scontrol show nodes --json`, by name."""
-    nodes = (_node(entry) for entry in read_json(text).get("nodes") or ())
+    """Read `scontrol show nodes` with `--json` or `--oneliner`, by name."""
+    if lines := _lines(text, "NodeName"):
+        nodes = [_node_of_line(line) for line in lines]
+    else:
+        nodes = [_node(entry) for entry in read_json(text).get("nodes") or ()]
     return {node.name: node for node in nodes}
 
 
 def read_up_partitions(text: str) -> tuple[str, ...]:
-    """Names of the partitions that take jobs, from `scontrol show partitions --json`."""
+    """Names of the partitions that take jobs: `scontrol show partitions`, as `read_nodes`."""
+    if lines := _lines(text, "PartitionName"):
+        return tuple(
+            _field(line, "PartitionName") for line in lines if _field(line, "State") == "UP"
+        )
     return tuple(
         str(entry.get("name", ""))
         for entry in read_json(text).get("partitions") or ()
@@ -121,9 +158,41 @@ def _node(entry: dict[str, Any]) -> SlurmNode:
         gres=read_gres(str(entry.get("gres") or "")),
         partitions=_words(entry.get("partitions")),
         cpus_in_use=int(entry.get("alloc_cpus") or 0),
+        memory_in_use_mib=int(entry.get("alloc_memory") or 0),
         gres_in_use=read_gres(str(entry.get("gres_used") or "")),
         version=str(entry.get("version") or ""),
     )
+
+
+def _lines(text: str, first: str) -> list[str]:
+    """Return `--oneliner` lines, which begin with a known key; none for JSON."""
+    return [line for line in text.splitlines() if line.startswith(f"{first}=")]
+
+
+def _node_of_line(line: str) -> SlurmNode:
+    allocated = dict(pair.split("=", 1) for pair in _field(line, "AllocTRES").split(",") if pair)
+    # The reason holds spaces and ends with who set it and when: `fan is loud [root@2026-11-30T…]`.
+    reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]|$)", line)
+    state = _field(line, "State")
+    return SlurmNode(
+        name=_field(line, "NodeName"),
+        states=_words(state.replace("*", "")) + (("NOT_RESPONDING",) if "*" in state else ()),
+        reason=reason[1].strip() if reason else "",
+        cpus=int(_field(line, "CPUTot") or 0),
+        memory_mib=int(_field(line, "RealMemory") or 0),
+        gres=read_gres(_field(line, "Gres")),
+        partitions=_words(_field(line, "Partitions")),
+        cpus_in_use=int(_field(line, "CPUAlloc") or 0),
+        memory_in_use_mib=int(_field(line, "AllocMem") or 0),
+        gres_in_use={"gpu": int(allocated["gres/gpu"])} if "gres/gpu" in allocated else {},
+        version=_field(line, "Version"),
+    )
+
+
+def _field(line: str, key: str) -> str:
+    """Return a value without spaces; nothing for a key that is missing or `(null)`."""
+    found = re.search(rf"(?:^|\s){key}=(\S*)", line)
+    return found[1] if found and found[1] != "(null)" else ""
 
 
 def _words(value: object) -> tuple[str, ...]:

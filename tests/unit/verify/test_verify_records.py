@@ -2,6 +2,7 @@ import pytest
 
 from hpcsite.slurm.job_records import read_accounting, read_queue, read_tres
 from hpcsite.slurm.node_records import (
+    SlurmNode,
     SlurmOutputError,
     read_config,
     read_gres,
@@ -60,6 +61,41 @@ def test_what_is_no_json_of_slurm(text: str) -> None:
         read_nodes(text)
 
 
+LINE = (
+    "NodeName=gpu01 Arch=x86_64 CoresPerSocket=8  CPUAlloc=2 CPUEfctv=8 CPUTot=8 "
+    "AvailableFeatures=(null) Gres=gpu:h100:8(S:0-1) NodeAddr=10.0.0.21 Version=22.05.8 "
+    "OS=Linux 6.1.0 #1 SMP Debian {x}  RealMemory=4000 AllocMem=128 Sockets=1 "
+    "State=MIXED+DRAIN ThreadsPerCore=1 Partitions=gpu,all  CfgTRES=cpu=8,mem=4000M,gres/gpu=8 "
+    "AllocTRES=cpu=2,mem=128M,gres/gpu=3 Reason=fan is loud, x=1 [root@2026-11-30T13:00:00]\n"
+)
+
+
+def test_nodes_of_a_scontrol_without_json() -> None:
+    assert read_nodes("Welcome!\n" + LINE)["gpu01"] == SlurmNode(
+        name="gpu01",
+        states=("MIXED", "DRAIN"),
+        reason="fan is loud, x=1",
+        cpus=8,
+        memory_mib=4000,
+        gres={"gpu": 8},
+        partitions=("gpu", "all"),
+        cpus_in_use=2,
+        memory_in_use_mib=128,
+        gres_in_use={"gpu": 3},
+        version="22.05.8",
+    )
+    quiet = LINE.partition(" AllocTRES")[0].replace("MIXED+DRAIN", "IDLE*") + " AllocTRES= \n"
+    node = read_nodes(quiet)["gpu01"]
+    assert (node.states, node.reason) == (("IDLE", "NOT_RESPONDING"), "")
+    assert (node.gres_in_use, node.usable) == ({}, False)
+
+
+def test_partitions_of_a_scontrol_without_json() -> None:
+    text = fixture("partitions.txt")
+    assert read_up_partitions(text) == ("gpu",)
+    assert read_up_partitions(text.replace("State=UP", "State=DOWN")) == ()
+
+
 def test_partitions_and_configuration() -> None:
     assert read_up_partitions(fixture("partitions.json")) == ("gpu",)
     down = '{"partitions": [{"name": "a", "partition": {"state": ["DOWN"]}}, {"name": "b"}]}'
@@ -112,8 +148,11 @@ def test_accounting() -> None:
 def test_jobs_of_other_versions_are_read_as_far_as_they_go() -> None:
     text = '{"jobs": [{"job_id": 5, "job_state": "CANCELLED by 0", "exit_code": 0}, {}]}'
     jobs = read_queue(text)
-    assert (jobs[5].state, jobs[5].exit_code, jobs[5].tres) == ("CANCELLED", "", {})
+    assert (jobs[5].state, jobs[5].exit_code, jobs[5].tres) == ("CANCELLED", "0:0", {})
     assert jobs[0].state == "UNKNOWN"
+    assert jobs[0].exit_code == ""
+    assert read_queue('{"jobs": [{"job_id": 5, "exit_code": 1792}]}')[5].exit_code == "7:0"
+    assert read_queue('{"jobs": [{"job_id": 5, "exit_code": 9}]}')[5].exit_code == "0:9"
     assert read_accounting('{"jobs": null}') == {}
 
 
