@@ -1,5 +1,6 @@
 """The cluster as a run finds it: Slurm's nodes beside what the site declares of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hpcsite.site.model import NodeGroup, Site
@@ -41,20 +42,46 @@ class Cluster:
 
     def unusable(self, node: str) -> str:
         """Why a node takes no job, for a person; empty if it does."""
+        why = self._why_not(node)
+        return f"{node} is {why}" if why else ""
+
+    def set_aside(self, node: str) -> bool:
+        """Whether a node takes no job because people want that, with nothing wrong seen."""
+        known = self.nodes.get(node)
+        if known is None or not self._why_not(node):
+            return False
+        return known.usable or known.set_aside
+
+    def has_room(self, target: Target, memory_mib: int) -> bool:
+        """Whether a small job, with a GPU where there are some, needs to wait for nobody."""
+        return self.nodes[target.name].has_room(memory_mib)
+
+    def _why_not(self, node: str) -> str:
         known = self.nodes.get(node)
         if known is None:
-            return f"{node} is not known to Slurm"
+            return "not known to Slurm"
         if not known.usable:
-            return f"{node} is {known.condition}"
+            return known.condition
         if not self._partition_of(known):
             wanted = f"partition {self.partition}" if self.partition else "any partition that is up"
-            return f"{node} is not in {wanted}"
+            return f"not in {wanted}"
         return ""
 
     @property
     def blocked(self) -> tuple[str, ...]:
-        """Why nodes are left out, one reason a node."""
-        return tuple(reason for node in self.declared if (reason := self.unusable(node)))
+        """Why nodes are left out, nodes with the same reason together."""
+        return self.reasons(self.declared)
+
+    def reasons(self, nodes: Iterable[str]) -> tuple[str, ...]:
+        """Why some nodes take no job, nodes with the same reason together."""
+        by_reason: dict[str, list[str]] = {}
+        for node in nodes:
+            if why := self._why_not(node):
+                by_reason.setdefault(why, []).append(node)
+        return tuple(
+            f"{fold(left_out)} {'is' if len(left_out) == 1 else 'are'} {why}"
+            for why, left_out in by_reason.items()
+        )
 
     @property
     def targets(self) -> tuple[Target, ...]:

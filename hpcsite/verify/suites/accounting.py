@@ -3,7 +3,7 @@
 from hpcsite.slurm.job_records import SlurmJob
 from hpcsite.verify import jobs
 from hpcsite.verify.claims import Claim, Mode
-from hpcsite.verify.cluster import Target, names
+from hpcsite.verify.cluster import Cluster, Target
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
@@ -15,9 +15,16 @@ _REFUSED = ("Connection refused", "Problem talking to the database", "storage is
 
 
 def chosen(context: Context) -> Target:
-    """Return a node for a single job: one with GPUs if there is any."""
+    """Return a node for a single job: one with room now, with GPUs if there is any."""
     needs.require_nodes(context)
-    return (context.cluster.gpu_targets or context.cluster.targets)[0]
+    cluster = context.cluster
+    return next(iter(with_room(cluster) or cluster.gpu_targets or cluster.targets))
+
+
+def with_room(cluster: Cluster) -> list[Target]:
+    """Nodes on which the job would wait for nobody; those with GPUs first."""
+    free = [target for target in cluster.targets if cluster.has_room(target, MEMORY_MIB)]
+    return sorted(free, key=lambda target: not target.gpus)
 
 
 def find_success(context: Context) -> Finding:
@@ -83,9 +90,8 @@ def record_faults(
 
 def light_on_chosen(context: Context) -> Claim:
     """One CPU of the node that is chosen."""
-    cluster = context.cluster
-    some = (cluster.gpu_targets or cluster.targets)[:1]
-    return Claim(frozenset(names(some)), Mode.LIGHT)
+    some = [chosen(context).name] if context.cluster.targets else []
+    return Claim(frozenset(some), Mode.LIGHT)
 
 
 _NEEDS = (needs.compute_nodes(1), needs.accounting)
