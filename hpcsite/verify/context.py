@@ -9,11 +9,14 @@ from typing import Any, TypeVar, cast
 from hpcsite.site.model import Host, Site
 from hpcsite.verify.cluster import Cluster, Target
 from hpcsite.verify.evidence import Evidence
+from hpcsite.verify.owner import Owner, lasting
 from hpcsite.verify.transport import Answer, InterruptedRunError, Transport
 
 T = TypeVar("T")
 COMMAND_TIMEOUT_S = 30.0
 JOB_PREFIX = "hpcsite-"
+# slurmctld's share of time for each of many jobs.
+SCHEDULED_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Core:
     """What all checks of a run share.
 
     `leftovers` are folders on the submit host that are removed when the run ends, however it ends.
-    `start` holds what Slurm said of its nodes when the run began.
+    `start` holds what Slurm said of its nodes when the run began. `origin` and `by` tell whose the
+    run is; see `owner`.
     """
 
     site: Site
@@ -52,6 +56,8 @@ class Core:
     options: Options
     run_id: str
     folder: Path
+    origin: str = "-"
+    by: str = "-"
     stop: threading.Event = field(default_factory=threading.Event)
     locks: dict[str, threading.Lock] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
@@ -129,6 +135,15 @@ class Context:
             f"--job-name={self.core.job_name}",
             f"--time={minutes}",
             f"--mem={memory_mib}M",
+            f"--comment={self._owner(minutes).comment}",
             *self.options.flags(target.partition if target else None),
         ]
         return flags + ([f"--nodelist={target.name}"] if target else [])
+
+    def patience(self, count: int = 1) -> float:
+        """Seconds that so many jobs together may take to be scheduled."""
+        return self.options.wait_s + count * SCHEDULED_S
+
+    def _owner(self, minutes: int) -> Owner:
+        core = self.core
+        return Owner(core.run_id, core.origin, core.by, lasting(self.options.wait_s, minutes))

@@ -4,6 +4,7 @@ import contextlib
 import getpass
 import json
 import os
+import secrets
 import signal
 import socket
 from collections.abc import Iterator, Sequence
@@ -15,22 +16,17 @@ from filelock import FileLock, Timeout
 from hpcsite import __version__
 from hpcsite.errors import CouldNotRunError
 from hpcsite.paths import site_state_dir
-from hpcsite.site.model import Host, Site
-from hpcsite.slurm.node_records import (
-    SlurmOutputError,
-    read_config,
-    read_nodes,
-    read_up_partitions,
-)
-from hpcsite.verify import jobs
+from hpcsite.site.model import Site
+from hpcsite.slurm.node_records import SlurmOutputError
+from hpcsite.verify import stale
 from hpcsite.verify.access import find_identity, ordinary_user, submit_host
-from hpcsite.verify.cluster import Cluster
 from hpcsite.verify.context import Context, Core, Options
 from hpcsite.verify.engine import Check, Listener, run_checks
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import NotMeasuredError
+from hpcsite.verify.measure import measure_cluster
 from hpcsite.verify.results import Result, Run, Summary
-from hpcsite.verify.store import make_run_folder, new_run_id, save
+from hpcsite.verify.store import make_run_folder, new_run_id, save, save_text
 from hpcsite.verify.suites import choose
 from hpcsite.verify.transport import Identity, SshTransport, Transport, UnreachableError
 
@@ -75,7 +71,9 @@ def _run_stored(site: Site, checks: Sequence[Check], options: Options, listener:
         with SshTransport(site, identities) as transport:
             identities[user] = find_identity(transport, host, user)
             folder = make_run_folder(site.name, run_id)
-            core = Core(site, transport, host, user, options, run_id, folder)
+            core = Core(
+                site, transport, host, user, options, run_id, folder, origin=_origin(site), by=_by()
+            )
             results, interrupted = _run(core, checks, listener)
         run = Run(
             hpcsite_version=__version__,
@@ -108,47 +106,15 @@ def _run(core: Core, checks: Sequence[Check], listener: Listener) -> tuple[list[
         _leave_nothing(context, core.transport)
 
 
-def measure_cluster(core: Core, evidence: Evidence) -> Cluster:
-    """Ask Slurm for its nodes, partitions and configuration; raises `CouldNotRunError`."""
-    answers = []
-    for what, flags in (("nodes", ["--json"]), ("partitions", ["--json"]), ("config", [])):
-        argv = ["scontrol", "show", what, *flags]
-        try:
-            answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
-        except UnreachableError as error:
-            raise CouldNotRunError(f"cannot reach {error}", hint="try again") from error
-        evidence.record(answer, what)
-        if not answer.ok:
-            raise CouldNotRunError(
-                f"Slurm does not answer on {core.host.name}: {answer.complaint}",
-                hint=f"look at `systemctl status {_daemons(core.site)}`, and at the journal there",
-            )
-        answers.append(answer.stdout)
-    nodes, partitions, config = answers
-    try:
-        return Cluster(
-            core.site,
-            read_nodes(nodes),
-            read_up_partitions(partitions),
-            read_config(config),
-            core.options.partition,
-        )
-    except SlurmOutputError as error:
-        raise CouldNotRunError(
-            str(error), hint=f"hpcsite needs `scontrol --json`; see {core.folder}/raw/run"
-        ) from error
-
-
-def _daemons(site: Site) -> str:
-    controllers: tuple[Host, ...] = site.in_group("slurm_controller")
-    return f"slurmctld` on `{controllers[0].name}" if controllers else "slurmctld"
-
-
 def _cancel_stale(context: Context) -> None:
     try:
-        jobs.cancel_stale(context)
+        stale.cancel_stale(context)
     except (NotMeasuredError, SlurmOutputError) as error:
-        raise CouldNotRunError(str(error), hint="try `squeue --me` on the login node") from error
+        raise CouldNotRunError(
+            str(error),
+            hint=f"try `squeue --me --json` as {context.core.user} on {context.core.host.name}; "
+            "hpcsite verifies Slurm 22.05 and newer, built with JSON",
+        ) from error
 
 
 def _leave_nothing(context: Context, transport: Transport) -> None:
@@ -157,7 +123,7 @@ def _leave_nothing(context: Context, transport: Transport) -> None:
     try:
         transport.resume()
         with contextlib.suppress(UnreachableError):
-            jobs.cancel_all(context)
+            stale.cancel_all(context)
             if leftovers := context.core.leftovers:
                 context.user(["rm", "-rf", "--", *leftovers], "clean-up", timeout_s=15)
     finally:
@@ -189,6 +155,18 @@ def _only_run(site: Site) -> Iterator[None]:
             hint="wait until that run is over, or end it; one run a site at a time, since runs "
             "would disturb each other's measurements",
         ) from None
+
+
+def _origin(site: Site) -> str:
+    """Name of the folder that holds the site's lock; the lock must be held."""
+    file = site_state_dir(site.name) / "verify.origin"
+    if not file.is_file():
+        save_text(file, f"{secrets.token_hex(8)}\n")
+    return file.read_text(encoding="utf-8").strip()
+
+
+def _by() -> str:
+    return "{user} on {host}".format(**_self())
 
 
 def _self() -> dict[str, str | int]:
