@@ -15,6 +15,7 @@ from hpcsite.verify.cluster import Cluster
 from hpcsite.verify.context import Context, Core
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import Finding, NotMeasuredError
+from hpcsite.verify.measure import refreshed
 from hpcsite.verify.results import INTERRUPTED, Result, Status
 from hpcsite.verify.transport import InterruptedRunError, UnreachableError
 
@@ -72,7 +73,9 @@ def run_checks(
 ) -> tuple[list[Result], bool]:
     """Run all checks; results in the order of `checks`, and whether the run was interrupted.
 
-    An interrupted run has an ERROR for each check that did not finish.
+    An interrupted run has an ERROR for each check that did not finish. After something went wrong,
+    the checks that are still to come see the nodes as they then are: one that went down is waited
+    for once, not by each check.
     """
     listener.planned(checks)
     done: dict[str, Result] = {}
@@ -83,9 +86,13 @@ def run_checks(
             while schedule.waiting or schedule.active:
                 for check in _startable(core, cluster, schedule, pool):
                     listener.started(check)
+                wrong = False
                 for result in _finished(schedule):
                     done[f"{result.suite}/{result.check}"] = result
                     listener.finished(result)
+                    wrong = wrong or result.status in (Status.FAIL, Status.ERROR)
+                if wrong and schedule.waiting:
+                    cluster = refreshed(core, cluster)
         except KeyboardInterrupt:
             interrupted = True
             core.stop.set()

@@ -1,5 +1,7 @@
 """Submitting, watching and cancelling jobs as the ordinary user."""
 
+import re
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -8,17 +10,35 @@ from hpcsite.site.names import fold
 from hpcsite.slurm.job_records import BUSY_REASONS, SlurmJob, read_accounting, read_queue
 from hpcsite.slurm.node_records import SlurmNode, read_nodes
 from hpcsite.verify.cluster import Target
-from hpcsite.verify.context import JOB_PREFIX, Context
+from hpcsite.verify.context import Context
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import BusyError, NotMeasuredError
-from hpcsite.verify.transport import Answer
+from hpcsite.verify.measure import scontrol_show
 
 POLL_S = 0.5
+_LOOK_AGAIN_S = 2.0
 # What srun says last if --immediate ran out before it got its nodes (slurm_errno.c).
 SRUN_BUSY = "Requested nodes are busy"
 # slurmdbd writes a job's end at once, but slurmctld may hand it over in batches.
 RECORDED_WITHIN_S = 20.0
+# Of the time, at most one part in so many is spent asking slurmctld for the queue.
+_QUEUE_SHARE = 5
 _REPEAT = 'n=$1; shift; for i in $(seq "$n"); do "$@" || exit; done'
+
+# One job a node from one command; `$1` is a node, `$2` its partition.
+_EACH = """
+one() {{
+  said=$({sbatch} --nodelist="$1" --partition="$2" </dev/null 2>&1)
+  printf '@ %s %s %s\n' "$1" "$?" "$(printf %s "$said" | tr '\n' ' ')"
+}}
+while [ $# -gt 0 ]; do
+  while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n; done
+  one "$1" "$2" &
+  shift 2
+done
+wait
+"""
+_SUBMITTED_WITHIN_S = 0.2
 
 Jobs = dict[int, SlurmJob]
 
@@ -50,6 +70,32 @@ def submit(
     return ids
 
 
+def submit_each(
+    context: Context, targets: Sequence[Target], command: str
+) -> tuple[dict[int, str], list[str]]:
+    """Submit a job to each target by one command; nodes by job id, and what was refused.
+
+    Raises `NotMeasuredError` if what sbatch said cannot be read.
+    """
+    flags = sbatch(context.job_flags(None, minutes=2), command)
+    script = _EACH.format(sbatch=shlex.join(flags))
+    pairs = [word for target in targets for word in (target.name, target.partition)]
+    within = 30 + _SUBMITTED_WITHIN_S * len(targets)
+    answer = context.user(["bash", "-c", script, "submit-each", *pairs], "submit", within)
+    said = re.findall(r"^@ (\S+) (\d+) (.*)$", answer.stdout, re.MULTILINE)
+    if missing := {target.name for target in targets} - {node for node, _, _ in said}:
+        raise NotMeasuredError(f"could not submit a job for {fold(missing)}: {answer.complaint}")
+    ids: dict[int, str] = {}
+    refused: dict[str, list[str]] = {}
+    for node, rc, words in said:
+        made = job_ids(words.replace(" ", "\n"))
+        if rc == "0" and made:
+            ids[made[-1]] = node
+        else:
+            refused.setdefault(words.strip(), []).append(node)
+    return ids, [f"could not submit a job for {fold(n)}: {why}" for why, n in refused.items()]
+
+
 def job_ids(text: str) -> list[int]:
     """Job ids that `sbatch --parsable` printed: `17` or `17;cluster`, one a line."""
     words = (line.partition(";")[0].strip() for line in text.splitlines())
@@ -57,27 +103,31 @@ def job_ids(text: str) -> list[int]:
 
 
 def queue(context: Context) -> Jobs:
-    """Return the run's jobs as slurmctld knows them, ended ones too; at most `POLL_S` seconds old.
+    """Return the run's jobs as slurmctld knows them, ended ones too, as of a moment ago.
 
-    One question serves all checks, so that many checks ask slurmctld no more than one would.
+    One question serves all checks, so that many checks ask slurmctld no more than one would; and
+    the longer it takes to answer, the less often it is asked.
     """
     core = context.core
     with core.lock:
         lock = core.locks.setdefault("queue", threading.Lock())
     with lock:
-        asked, jobs, evidence = core.values.get("queue") or (
+        fresh_until, jobs, evidence = core.values.get("queue") or (
             float("-inf"),
             {},
             Evidence(core.folder, "shared.queue"),
         )
-        if time.monotonic() - asked > POLL_S:
+        if time.monotonic() > fresh_until:
+            asked = time.monotonic()
             argv = ["squeue", "--me", "--states=all", f"--name={core.job_name}", "--json"]
             answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
             evidence.replace(answer, "squeue")
             if not answer.ok:
                 raise NotMeasuredError(f"squeue: {answer.complaint}")
             jobs = read_queue(answer.stdout)
-            core.values["queue"] = (time.monotonic(), jobs, evidence)
+            now = time.monotonic()
+            fresh_until = now + max(POLL_S, (now - asked) * _QUEUE_SHARE)
+            core.values["queue"] = (fresh_until, jobs, evidence)
         context.evidence.add(evidence)
     return dict(jobs)
 
@@ -87,18 +137,36 @@ def wait(
 ) -> Jobs:
     """Watch jobs until each satisfies `until` or the time is over; how they stood then.
 
-    A job that Slurm no longer knows is missing from the answer.
+    slurmctld forgets an ended job after a while (slurm.conf's MinJobAge); accounting tells how it
+    ended. A job that neither knows is missing from the answer. Raises `NotMeasuredError`.
     """
     wanted = tuple(ids)
     end = time.monotonic() + timeout_s
+    missing: set[int] = set()
+    forgotten: Jobs = {}
     while True:
-        jobs = queue(context)
+        jobs = forgotten | queue(context)
+        # The queue may be older than a job that is missing from it; not so the second time.
+        if gone := missing.difference(jobs):
+            forgotten |= _ended_before(context, gone)
+            jobs |= forgotten
+        missing = set(wanted).difference(jobs)
         found = {i: jobs[i] for i in wanted if i in jobs}
         if len(found) == len(wanted) and all(until(job) for job in found.values()):
             return found
         if time.monotonic() > end:
             return found
-        context.pause(POLL_S)
+        context.pause(_LOOK_AGAIN_S if missing else POLL_S)
+
+
+def _ended_before(context: Context, ids: Iterable[int]) -> Jobs:
+    try:
+        known = _accounting(context, ids)
+    except NotMeasuredError as error:
+        raise NotMeasuredError(
+            f"slurmctld forgot jobs that accounting cannot be asked for: {error}"
+        ) from error
+    return {i: job for i, job in known.items() if job.ended}
 
 
 def wait_started(context: Context, ids: Iterable[int]) -> Jobs:
@@ -129,7 +197,14 @@ def refuse_busy(context: Context, jobs: Jobs, target: Target) -> None:
 
 def not_started(context: Context, nodes: Sequence[str]) -> NotMeasuredError:
     """Why a job on these nodes did not start in time: one went down since, or all are in use."""
-    if down := down_now(context, nodes):
+    return why_not_started(context, nodes, nodes_now(context, nodes))
+
+
+def why_not_started(
+    context: Context, nodes: Sequence[str], now: dict[str, SlurmNode]
+) -> NotMeasuredError:
+    """Say as `not_started` does, of nodes that were asked for already."""
+    if down := _down(nodes, now):
         return NotMeasuredError(f"could not run: {down}")
     waited = f"{context.options.wait_s:.0f} s"
     return BusyError(f"{fold(nodes)} still in use by others after {waited}")
@@ -137,13 +212,17 @@ def not_started(context: Context, nodes: Sequence[str]) -> NotMeasuredError:
 
 def down_now(context: Context, nodes: Sequence[str]) -> str:
     """Say which of some nodes take no job any more, with their state; empty if all do."""
-    known = nodes_now(context, nodes).items()
-    return "; ".join(f"{name} is {node.condition}" for name, node in known if not node.usable)
+    return _down(nodes, nodes_now(context, nodes))
+
+
+def _down(nodes: Sequence[str], now: dict[str, SlurmNode]) -> str:
+    known = [now[name] for name in nodes if name in now]
+    return "; ".join(f"{node.name} is {node.condition}" for node in known if not node.usable)
 
 
 def nodes_now(context: Context, nodes: Iterable[str]) -> dict[str, SlurmNode]:
     """How nodes stand at this moment; raises `NotMeasuredError`."""
-    answer = context.user(["scontrol", "show", "nodes", ",".join(nodes), "--json"], "nodes")
+    answer = context.user(scontrol_show("nodes", nodes), "nodes")
     if not answer.ok:
         raise NotMeasuredError(f"scontrol: {answer.complaint}")
     return read_nodes(answer.stdout)
@@ -166,17 +245,9 @@ def recorded(
     Raises `NotMeasuredError` if sacct itself fails.
     """
     wanted = tuple(ids)
-    argv = ["sacct", "--json", "--jobs=" + ",".join(str(i) for i in wanted)]
     end = time.monotonic() + timeout_s
     while True:
-        answer = context.core.transport.run(
-            context.core.host, argv, user=context.core.user, timeout_s=30
-        )
-        context.evidence.replace(answer, "sacct")
-        if not answer.ok:
-            raise NotMeasuredError(f"sacct: {answer.complaint}")
-        jobs = read_accounting(answer.stdout)
-        found = {i: jobs[i] for i in wanted if i in jobs}
+        found = _accounting(context, wanted)
         if len(found) == len(wanted) and all(until(job) for job in found.values()):
             return found
         if time.monotonic() > end:
@@ -184,19 +255,11 @@ def recorded(
         context.pause(POLL_S)
 
 
-def cancel_stale(context: Context) -> list[int]:
-    """Cancel jobs that a killed earlier run left; their ids. Raises `NotMeasuredError`."""
-    answer = context.user(["squeue", "--me", "--json"], "stale-jobs")
+def _accounting(context: Context, ids: Iterable[int]) -> Jobs:
+    core, wanted = context.core, frozenset(ids)
+    argv = ["sacct", "--json", "--jobs=" + ",".join(str(i) for i in sorted(wanted))]
+    answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
+    context.evidence.replace(answer, "sacct")
     if not answer.ok:
-        raise NotMeasuredError(f"squeue: {answer.complaint}")
-    stale = [
-        job.id for job in read_queue(answer.stdout).values() if job.name.startswith(JOB_PREFIX)
-    ]
-    cancel(context, stale)
-    return stale
-
-
-def cancel_all(context: Context) -> Answer:
-    """Cancel every job of this run."""
-    argv = ["scancel", "--quiet", "--me", f"--name={context.core.job_name}"]
-    return context.user(argv, "cancel-all", timeout_s=15)
+        raise NotMeasuredError(f"sacct: {answer.complaint}")
+    return {i: job for i, job in read_accounting(answer.stdout).items() if i in wanted}

@@ -8,15 +8,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hpcsite.site.names import fold
 from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import NotMeasuredError
-from hpcsite.verify.jobs import SRUN_BUSY, not_started
+from hpcsite.verify.jobs import SRUN_BUSY, nodes_now, why_not_started
 from hpcsite.verify.transport import KILLED, TIMED_OUT
 
 # Sruns at the same time; each is a process on the login node and a request to slurmctld.
-_AT_ONCE = 16
+_AT_ONCE, _AT_MOST, _NODES_PER_SRUN = 16, 64, 32
 _ANSWER_S = 20
+# What a healthy node takes of the time for all; nodes that are not reached in it are not asked.
+_EACH_S = 0.1
+_NOT_ASKED = 75
 
 _SCRIPT = """
 folder=$(mktemp -d) || exit 9
@@ -26,9 +30,14 @@ one() {{
     >"$folder/$1.out" 2>"$folder/$1.err" </dev/null
   echo $? >"$folder/$1.rc"
 }}
+SECONDS=0
 while [ $# -gt 0 ]; do
   while [ "$(jobs -rp | wc -l)" -ge {at_once} ]; do wait -n; done
-  one "$1" "$2" &
+  if [ "$SECONDS" -gt {budget} ]; then
+    : >"$folder/$1.out" >"$folder/$1.err"; echo {not_asked} >"$folder/$1.rc"
+  else
+    one "$1" "$2" &
+  fi
   shift 2
 done
 wait
@@ -71,8 +80,8 @@ def spread(
     """Run `command` in a job on each target; answers by node, none left out.
 
     A `driver` is a program on the submit host that is given the srun as its arguments. A node that
-    is busy is waited for as long as the run's patience lasts. Raises `NotMeasuredError` if the
-    answers as a whole cannot be read.
+    is busy is waited for as long as the run's patience lasts; when many do not answer, the last
+    nodes are not asked. Raises `NotMeasuredError` if the answers as a whole cannot be read.
     """
     patience = int(context.options.wait_s)
     common = [
@@ -81,27 +90,38 @@ def spread(
         f"--immediate={max(patience, 1)}",
         *flags,
     ]
+    limit = patience + _ANSWER_S
+    budget = int(limit + _EACH_S * len(targets))
     script = _SCRIPT.format(
-        limit=patience + _ANSWER_S,
+        limit=limit,
+        budget=budget,
+        not_asked=_NOT_ASKED,
         driver=shlex.join(driver),
         flags=shlex.join(common),
         command=shlex.join(command),
-        at_once=_AT_ONCE,
+        at_once=min(max(_AT_ONCE, len(targets) // _NODES_PER_SRUN), _AT_MOST),
     )
     pairs = [word for target in targets for word in (target.name, target.partition)]
-    rounds = -(-len(targets) // _AT_ONCE)
     argv = ["bash", "-c", script, "spread", *pairs]
-    answer = context.user(argv, name, timeout_s=(patience + _ANSWER_S) * max(rounds, 1) + 10)
+    answer = context.user(argv, name, timeout_s=budget + limit + 10)
     answers = read_answers(answer.stdout)
     if missing := [target.name for target in targets if target.name not in answers]:
-        raise NotMeasuredError(f"no answer for {', '.join(missing)}: {answer.complaint}")
-    return {node: _with_reason(context, answer) for node, answer in answers.items()}
+        raise NotMeasuredError(f"no answer for {fold(missing)}: {answer.complaint}")
+    return answers | _with_reasons(context, answers)
 
 
-def _with_reason(context: Context, answer: NodeAnswer) -> NodeAnswer:
-    if answer.rc == 0 or SRUN_BUSY not in answer.stderr:
-        return answer
-    return replace(answer, not_started=str(not_started(context, [answer.node])))
+def _with_reasons(context: Context, answers: dict[str, NodeAnswer]) -> dict[str, NodeAnswer]:
+    """Answers of the nodes whose job did not begin, with why; asks Slurm once for all of them."""
+    busy = [n for n, answer in answers.items() if answer.rc and SRUN_BUSY in answer.stderr]
+    said = {
+        node: f"{node} was not asked: other nodes took all the time to answer"
+        for node, answer in answers.items()
+        if answer.rc == _NOT_ASKED
+    }
+    now = nodes_now(context, busy) if busy else {}
+    for node in busy:
+        said[node] = str(why_not_started(context, [node], now))
+    return {node: replace(answers[node], not_started=why) for node, why in said.items()}
 
 
 def read_answers(text: str) -> dict[str, NodeAnswer]:

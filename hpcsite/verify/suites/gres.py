@@ -31,7 +31,7 @@ _LINE = re.compile(r"^job=(\d+) node=(\S+) devices=(\S*)$", re.MULTILINE)
 def find_binding(context: Context) -> Finding:
     """See two GPUs in a job of two (one, where a node has no more), all different."""
     targets = context.cluster.gpu_targets
-    tally = Tally(unknown=[context.cluster.unusable(n) for n in _down(context)])
+    tally = Tally(unknown=list(context.cluster.reasons(_down(context))))
     for count in sorted({min(2, target.gpus) for target in targets}):
         asked = [target for target in targets if min(2, target.gpus) == count]
         command = ["sh", "-c", 'echo "devices=$CUDA_VISIBLE_DEVICES"']
@@ -110,10 +110,13 @@ def _single_gpu_jobs(context: Context, target: Target, count: int) -> list[int]:
 
 
 def wait_idle(context: Context, target: Target) -> None:
-    """Wait until a node runs nothing; raises `NotMeasuredError` when patience is over."""
+    """Wait until a node runs nothing; raises `NotMeasuredError` if it goes on or goes down."""
     for _ in range(max(int(context.options.wait_s), 1)):
-        if jobs.nodes_now(context, [target.name])[target.name].idle:
+        node = jobs.nodes_now(context, [target.name])[target.name]
+        if node.idle:
             return
+        if not node.usable:
+            break
         context.pause(1)
     raise jobs.not_started(context, [target.name])
 

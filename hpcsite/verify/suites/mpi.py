@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from hpcsite.verify import jobs
 from hpcsite.verify.claims import Claim, Mode
-from hpcsite.verify.cluster import Target, names
+from hpcsite.verify.cluster import Target, folded, names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
@@ -21,7 +21,9 @@ _SOURCES = ("self.h", "collectives.c", "pingpong.c")
 _PROGRAMS = ("collectives", "pingpong")
 _RUN_S = 40
 # Compiles in a private folder, which the run removes at its end.
+# Where distributions of the RHEL family keep mpicc, for `module load mpi` to find.
 _COMPILE = """
+PATH=$PATH:/usr/lib64/openmpi/bin
 command -v mpicc >/dev/null || { echo missing; exit 0; }
 mkdir -m 700 "$1" && cd "$1" || exit 9
 echo "folder=$1"
@@ -99,7 +101,7 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
     """Start a program by srun; a finding where that much cannot be done."""
     built = programs(context)
     if built.missing:
-        return Finding(Status.SKIP, f"no mpicc on {context.core.host.name}", names(tuple(pair)))
+        return Finding(Status.SKIP, no_compiler(context), names(tuple(pair)))
     if built.fault:
         return Finding(Status.FAIL, built.fault, names(tuple(pair)))
     copy = f"/tmp/{context.core.job_name}-{program}"  # noqa: S108 - on compute nodes; own name
@@ -108,7 +110,7 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
         *context.job_flags(None, minutes=3, memory_mib=512),
         f"--immediate={max(int(context.options.wait_s), 1)}",
         f"--partition={pair[0].partition}",
-        f"--nodelist={','.join(target.name for target in pair)}",
+        f"--nodelist={folded(tuple(pair))}",
         f"--nodes={len(pair)}",
         f"--ntasks={ranks}",
         f"--ntasks-per-node={ranks // len(pair)}",
@@ -126,6 +128,12 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
     if not answer.ok:
         return Finding(Status.FAIL, _why_ended(context, answer, pair), names(tuple(pair)))
     return answer
+
+
+def no_compiler(context: Context) -> str:
+    """Say that there is no compiler, and how to get one."""
+    host = context.core.host.name
+    return f"no mpicc on {host}; `openmpi_development: true` for {host} makes deploy install it"
 
 
 def _why_ended(context: Context, answer: Answer, pair: Sequence[Target]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from hpcsite.site.names import fold
 from hpcsite.slurm.job_records import BUSY_REASONS, SlurmJob
 from hpcsite.verify import jobs
 from hpcsite.verify.claims import Claim, Mode
@@ -21,18 +22,25 @@ _NO_CONTROLLER = re.compile(r"(?i)unable to contact|timed out|connection refused
 
 
 def find_every_node(context: Context) -> Finding:
-    """Run a batch job on each node, all submitted first."""
+    """Run a batch job on each node, all submitted first; then one question serves them all."""
     cluster = context.cluster
     needs.require_nodes(context)
     tally = Tally(unknown=list(cluster.blocked))
-    ids = {jobs.submit(context, target, "true")[0]: target.name for target in cluster.targets}
-    done = jobs.wait(context, ids, lambda job: job.ended, context.options.wait_s)
+    ids, refused = jobs.submit_each(context, cluster.targets, "true")
+    tally.unknown += refused
+    done = jobs.wait(context, ids, lambda job: job.ended, context.patience(len(ids)))
+    late = [ids[i] for i, job in done.items() if not job.ended]
+    now = jobs.nodes_now(context, late) if late else {}
+    busy = []
     for job_id, node in ids.items():
         job = done.get(job_id)
-        if job and waits_for_others(job) and node_still_up(context, node):
-            tally.unknown.append(f"could not run: nodes busy: {node}")
+        if job and waits_for_others(job) and node in now and now[node].usable:
+            busy.append(node)
         elif fault := batch_fault(job, node):
-            tally.wrong.append(fault)
+            state = f"; {node} is {now[node].condition}" if node in now else ""
+            tally.wrong.append(f"{fault}{state}")
+    if busy:
+        tally.unknown.append(f"could not run: nodes busy: {fold(busy)}")
     jobs.cancel(context, [i for i in ids if i in done and not done[i].ended])
     return tally.finding(cluster.declared)
 
@@ -40,11 +48,6 @@ def find_every_node(context: Context) -> Finding:
 def waits_for_others(job: SlurmJob) -> bool:
     """Whether it waits with nothing wrong."""
     return job.state == "PENDING" and job.reason in BUSY_REASONS
-
-
-def node_still_up(context: Context, node: str) -> bool:
-    """Whether Slurm still takes jobs for a node that was usable when the run began."""
-    return jobs.nodes_now(context, [node])[node].usable
 
 
 def batch_fault(job: SlurmJob | None, node: str) -> str:
@@ -62,12 +65,13 @@ def batch_fault(job: SlurmJob | None, node: str) -> str:
 def find_multi_node(context: Context) -> Finding:
     """One job over all usable nodes of the partition; each task tells its node."""
     targets = context.cluster.together(2)
+    patience = context.patience(len(targets))
     argv = [
         "srun",
         *context.job_flags(None, minutes=2),
-        f"--immediate={max(int(context.options.wait_s), 1)}",
+        f"--immediate={max(int(patience), 1)}",
         f"--partition={targets[0].partition}",
-        f"--nodelist={','.join(names(targets))}",
+        f"--nodelist={fold(names(targets))}",
         f"--nodes={len(targets)}",
         f"--ntasks={len(targets)}",
         "--ntasks-per-node=1",
@@ -76,7 +80,7 @@ def find_multi_node(context: Context) -> Finding:
         "-c",
         'echo "node=$SLURMD_NODENAME of=$SLURM_NTASKS"',
     ]
-    answer = context.user(argv, "multi-node", timeout_s=context.options.wait_s + 30)
+    answer = context.user(argv, "multi-node", timeout_s=patience + 30)
     if not answer.ok and jobs.SRUN_BUSY in answer.stderr:
         raise jobs.not_started(context, names(targets))
     tally = Tally(read_tasks(answer.stdout, names(targets), answer.complaint))
@@ -89,11 +93,11 @@ def read_tasks(text: str, expected: Sequence[str], complaint: str) -> list[str]:
     ran = [node for node, _ in found]
     faults = []
     if missing := [node for node in expected if node not in ran]:
-        faults.append(f"no task ran on {', '.join(missing)}: {complaint}")
+        faults.append(f"no task ran on {fold(missing)}: {complaint}")
     if len(ran) != len(set(ran)):
         faults.append("two tasks ran on the same node")
     if stray := sorted(set(ran) - set(expected)):
-        faults.append(f"a task ran on {', '.join(stray)}")
+        faults.append(f"a task ran on {fold(stray)}")
     if any(int(of) != len(expected) for _, of in found):
         faults.append("a task was told a wrong number of tasks")
     return faults

@@ -23,6 +23,7 @@ GROUPS = {
     "gpu01": {"slurm_compute", "gpu"},
     "gpu02": {"slurm_compute", "gpu"},
 }
+NOW = 1_796_000_000
 SURVEY = """\
 hostname={name}
 os=Debian GNU/Linux 13 (trixie)
@@ -99,6 +100,7 @@ class FakeSlurm:
     surveys: dict[str, str] = field(default_factory=dict)
     records: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     jobs: dict[int, Job] = field(default_factory=dict)
+    forgotten: set[int] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
 
     def run(self, host: Host, argv: Sequence[str], *, user: str | None, timeout_s: float) -> Answer:
@@ -152,17 +154,23 @@ class FakeSlurm:
         )
 
     def _sbatch(self, argv: list[str]) -> str:
+        if "submit-each" in argv:
+            return "".join(
+                f"@ {node} 0 {self._submit(node, ['--mem=64M'], 'true')}\n" for node in argv[4::2]
+            )
         count = int(argv[4]) if argv[0] == "bash" else 1
         made = ""
         for _ in range(count):
-            number = len(self.jobs) + 1
             node = next((f.partition("=")[2] for f in argv if f.startswith("--nodelist=")), "gpu01")
-            command = argv[-1].partition("=")[2]
-            job = Job(number, argv, command, "PENDING", node, reason="Resources")
-            self.jobs[number] = job
-            made += f"{number}\n"
-            self._try_start(job)
+            made += f"{self._submit(node, argv, argv[-1].partition('=')[2])}\n"
         return made
+
+    def _submit(self, node: str, flags: list[str], command: str) -> int:
+        number = len(self.jobs) + 1
+        job = Job(number, flags, command, "PENDING", node, reason="Resources")
+        self.jobs[number] = job
+        self._try_start(job)
+        return number
 
     def _try_start(self, job: Job) -> None:
         used = sum(
@@ -186,8 +194,9 @@ class FakeSlurm:
                 self._finish(int(word), "CANCELLED")
         return ""
 
-    def _squeue(self, _: list[str]) -> str:
-        return json.dumps(
+    def _squeue(self, argv: list[str]) -> str:
+        clock = f"{NOW}\n" if argv[-1].startswith("date") else ""
+        return clock + json.dumps(
             {
                 "jobs": [
                     {
@@ -200,6 +209,7 @@ class FakeSlurm:
                         "tres_alloc_str": f"cpu=1,gres/gpu={job.gpus}",
                     }
                     for job in self.jobs.values()
+                    if job.id not in self.forgotten
                 ]
             }
         )

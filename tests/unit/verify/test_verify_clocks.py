@@ -55,6 +55,22 @@ def test_the_quickest_exchange_counts() -> None:
         read_exchanges("nothing\n")
 
 
+def test_many_clocks_are_not_compared_pair_by_pair() -> None:
+    looked = 0
+
+    class Counted(Offset):
+        def __sub__(self, other: Offset) -> Offset:
+            nonlocal looked
+            looked += 1
+            return super().__sub__(other)
+
+    clocks: dict[str, Offset] = {f"n{i}": Counted(i * 1e-5, 0) for i in range(2000)}
+    measured = judge(clocks, Tally())
+    assert measured
+    assert measured.value == pytest.approx(0.01999)
+    assert looked == 1
+
+
 def test_one_clock_alone_proves_nothing() -> None:
     tally = Tally()
     assert judge({"a": Offset(0, 0)}, tally) is None

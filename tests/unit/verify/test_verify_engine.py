@@ -55,6 +55,28 @@ def test_results_come_in_order_and_are_told(tmp_path: Path) -> None:
     assert sorted(heard[1:]) == ["one PASS", "one started", "two PASS", "two started"]
 
 
+def test_after_a_failure_later_checks_see_the_nodes_as_they_are(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    context = context_for(tmp_path, slurm)
+    seen: list[bool] = []
+
+    def fails(_: Context) -> Finding:
+        slurm.nodes = "nodes-drained.json"
+        return Finding(Status.FAIL, "gpu02 does not answer")
+
+    def looks(context: Context) -> Finding:
+        seen.append(bool(context.cluster.unusable("gpu02")))
+        return Finding(Status.PASS)
+
+    def whole(_: Context) -> Claim:
+        return claim(Mode.WHOLE, "gpu01")
+
+    order = [("a", looks), ("b", fails), ("c", looks)]
+    checks = [Check("s", name, "", run, (), whole) for name, run in order]
+    run_checks(context.core, context.cluster, checks, Heard())
+    assert seen == [False, True]
+
+
 def test_a_need_that_is_not_met_skips_without_running(tmp_path: Path) -> None:
     def never(_: Context) -> Finding:
         raise AssertionError

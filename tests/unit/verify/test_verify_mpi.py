@@ -53,7 +53,7 @@ def test_a_program_that_dies_fails_with_its_first_error(run_check: Runner) -> No
 
 def test_a_program_that_hangs_names_the_node_that_went_down(run_check: Runner) -> None:
     fake = slurm((124, "", "slurmstepd-gpu01: error: *** STEP 125.0 ON gpu01 CANCELLED ***\n"))
-    fake.answers["show nodes gpu01,gpu02"] = (
+    fake.answers["show nodes 'gpu[01-02]'"] = (
         '{"nodes": [{"name": "gpu01", "state": ["MIXED"]},'
         ' {"name": "gpu02", "state": ["MIXED", "NOT_RESPONDING"]}]}'
     )
@@ -65,7 +65,19 @@ def test_a_program_that_hangs_names_the_node_that_went_down(run_check: Runner) -
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_without_a_compiler_it_is_a_skip(run_check: Runner, check: object) -> None:
     result = run_check(check, slurm("", "Welcome to login\nmissing\n"))
-    assert (result.status, result.reason) == ("SKIP", "no mpicc on login")
+    assert (result.status, result.reason) == (
+        "SKIP",
+        "no mpicc on login; `openmpi_development: true` for login makes deploy install it",
+    )
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_a_compiler_outside_of_the_path_is_found(run_check: Runner, check: object) -> None:
+    fake = slurm(RIGHT)
+    run_check(check, fake)
+    (line,) = [line for line in fake.asked if "mpicc" in line]
+    # Where the RHEL family's package openmpi-devel puts it.
+    assert line.index("/usr/lib64/openmpi/bin") < line.index("command -v mpicc")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)

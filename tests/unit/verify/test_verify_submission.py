@@ -3,7 +3,13 @@ import pytest
 from hpcsite.verify.suites.accounting import CHECKS as ACCOUNTING
 from hpcsite.verify.suites.smoke import CHECKS as SMOKE
 from hpcsite.verify.suites.submission import CHECKS, read_tasks
-from tests.unit.verify.fakeslurm import FakeSlurm, Job, Runner, fixture, make_site
+from tests.unit.verify.fakeslurm import (
+    FakeSlurm,
+    Job,
+    Runner,
+    fixture,
+    make_site,
+)
 
 TIME_LIMIT, EVERY_NODE, MULTI_NODE, BAD_REQUESTS = CHECKS
 SUCCESS, FAILURE = ACCOUNTING
@@ -69,6 +75,35 @@ def test_a_node_that_goes_down_under_a_waiting_job_fails(run_check: Runner) -> N
     assert "gpu02" in result.reason
 
 
+def test_a_node_that_refuses_its_job_takes_no_other_result(run_check: Runner) -> None:
+    said = "@ gpu01 0 1\n@ gpu02 1 sbatch: error: QOSMaxSubmitJobPerUserLimit \n"
+    slurm = FakeSlurm(answers={"submit-each": said})
+    slurm.jobs[1] = Job(1, ["--mem=64M"], "true", "COMPLETED", "gpu01")
+    result = run_check(EVERY_NODE, slurm)
+    assert (result.status, result.reason) == (
+        "ERROR",
+        "could not submit a job for gpu02: sbatch: error: QOSMaxSubmitJobPerUserLimit",
+    )
+
+
+def test_a_job_that_slurmctld_forgot_is_found_in_accounting(run_check: Runner) -> None:
+    result = run_check(EVERY_NODE, FakeSlurm(forgotten={2}))
+    assert result.status == "PASS", result.reason
+
+
+def test_a_job_that_nobody_knows_fails(run_check: Runner) -> None:
+    slurm = FakeSlurm(forgotten={2}, records=lambda found: [f for f in found if f["job_id"] != 2])
+    result = run_check(EVERY_NODE, slurm)
+    assert (result.status, result.reason) == ("FAIL", "Slurm lost the job on gpu02")
+
+
+def test_a_forgotten_job_without_accounting_is_an_error(run_check: Runner) -> None:
+    slurm = FakeSlurm(forgotten={2}, answers={"sacct": (1, "", "Connection refused\n")})
+    result = run_check(EVERY_NODE, slurm)
+    assert result.status == "ERROR"
+    assert "slurmctld forgot jobs" in result.reason
+
+
 def test_a_drained_node_keeps_every_node_from_passing(run_check: Runner) -> None:
     result = run_check(EVERY_NODE, FakeSlurm(nodes="nodes-drained.json"))
     assert result.status == "ERROR"
@@ -86,7 +121,7 @@ def test_one_job_over_both_nodes(run_check: Runner) -> None:
         ("node=gpu01 of=2\nnode=gpu01 of=2\n", "two tasks ran on the same node"),
         ("node=gpu01 of=1\nnode=gpu02 of=1\n", "wrong number of tasks"),
         (TASKS + "node=gpu09 of=2\n", "a task ran on gpu09"),
-        ("", "no task ran on gpu01, gpu02"),
+        ("", "no task ran on gpu[01-02]"),
     ],
 )
 def test_a_multi_node_job_that_went_wrong(text: str, said: str) -> None:
