@@ -135,7 +135,7 @@ def test_without_compute_nodes_there_is_still_a_configuration() -> None:
     "line",
     [
         "NodeName=gpu[01-02] CPUs=64 RealMemory=500000",
-        "NodeName=DEFAULT RealMemory=500000 CoresPerSocket=32\nNodeName=gpu[01-02] SocketsPerBoard=2",
+        "NodeName=DEFAULT CPUs=64 CoresPerSocket=32\nNodeName=gpu[01-02] RealMemory=500000",
     ],
 )
 def test_a_foreign_file_s_nodes_keep_their_lines(line: str) -> None:
