@@ -126,10 +126,37 @@ def test_a_narrow_terminal_keeps_names_and_verdicts() -> None:
     assert all(len(line) <= 80 for line in text.splitlines() if "node/" in line)
 
 
+ABOUT = "Proves " + "very " * 15 + "much."
+
+
 def test_nothing_is_cut_in_a_pipe() -> None:
-    about = "Proves " + "very " * 15 + "much."
-    run = run_of(Result(suite="s", check="c", about=about, status=Status.PASS))
-    assert about in as_text(run, width=80, terminal=False)
+    run = run_of(Result(suite="s", check="c", about=ABOUT, status=Status.PASS))
+    assert ABOUT in as_text(run, width=80, terminal=False)
+    reason = "gpu02 is DOWN (" + "bad " * 60 + "fan)"
+    run = run_of(Result(suite="s", check="c", status=Status.FAIL, reason=reason))
+    assert f"  {reason}" in as_text(run, width=80, terminal=False).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 118])
+def test_a_terminal_wraps_and_cuts_nothing(width: int) -> None:
+    nodes = ",".join(f"rack{i}-node[001-099]" for i in range(9))
+    reason = "gpu02 is DOWN (" + "bad " * 60 + "fan)"
+    run = run_of(
+        Result(suite="slurm", check="every_node", about=ABOUT, nodes=nodes, status=Status.PASS),
+        Result(suite="slurm", check="multi_node", status=Status.FAIL, reason=reason),
+        Result(suite="node", check="x", status=Status.SKIP, reason=f"no {reason}"),
+        Result(suite="node", check="y", status=Status.PASS, reason=f"noted: {reason}"),
+        Result(suite="node", check="z", status=Status.PASS, measurements=(bandwidth(1024, 0.5),)),
+    )
+    text = as_text(run, width=width)
+    assert "…" not in text
+    assert max(len(line) for line in text.splitlines()) <= width
+    squeezed = re.sub(r"\s+", "", text)
+    for whole in (reason, f"no {reason}", f"noted: {reason}"):
+        assert re.sub(r"\s+", "", whole) in squeezed
+    # The columns of a wrapped row alternate, so its words are looked for.
+    assert text.count("rack") == 9
+    assert len(re.findall(r"\bvery\b", text)) == 15
 
 
 @pytest.mark.parametrize(
