@@ -20,6 +20,7 @@ pytestmark = pytest.mark.lab
 
 HPCSITE = str(Path(sys.executable).with_name("hpcsite"))
 WITHIN_S = 60
+HANGING_WITHIN_S = 90
 
 
 class Deployed(Protocol):
@@ -113,6 +114,44 @@ def test_a_drained_node_is_named_with_its_reason(inventory: Path) -> None:
     assert state["status"] == "FAIL"
     assert "gpu02" in state["reason"]
     assert "fan is loud" in state["reason"]
+
+
+def test_a_node_that_somebody_drained_fails_no_deploy(inventory: Path) -> None:
+    drain = "scontrol update nodename=gpu02 state=drain reason='fan is loud'"
+    resume = "scontrol update nodename=gpu02 state=resume"
+    with broken(inventory, "head", drain, resume):
+        code, run, _ = verify(inventory, "smoke")
+    found = by_check(run)
+    assert code == 0, found
+    assert "gpu02 is IDLE+DRAIN (fan is loud)" in found["nodes"]["reason"]
+    assert found["job"]["nodes"] == "gpu01"
+
+
+def test_a_slurmd_that_hangs_is_named_in_time(inventory: Path) -> None:
+    stop, go = (f"pkill -{signal} -x slurmd" for signal in ("STOP", "CONT"))
+    begin = time.monotonic()
+    with broken(inventory, "gpu02", stop, go):
+        code, run, _ = verify(inventory)
+        seconds = time.monotonic() - begin
+    assert code == 1
+    assert "gpu02" in by_check(run)["answers"]["reason"]
+    assert by_check(run)["gpu_fill"]["status"] == "PASS"
+    assert seconds <= HANGING_WITHIN_S
+
+
+def test_a_run_from_another_computer_is_left_alone(
+    inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = [HPCSITE, "verify", str(inventory), "--check", "time_limit"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        wait_for_a_job(inventory)
+        # The lock is in the state folder: another one is another computer.
+        monkeypatch.setenv("HPCSITE_STATE_DIR", str(tmp_path))
+        code, run, said = verify(inventory, "smoke")
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert (code, run) == (4, {})
+    assert "this cluster is being verified already by" in said
 
 
 def test_a_node_whose_slurmd_is_gone_is_no_success(inventory: Path) -> None:

@@ -123,6 +123,32 @@ def stored(run_id: str) -> Path:
     return folder
 
 
+def test_the_json_of_a_run_has_what_the_interface_promises() -> None:
+    measured = Measurement(
+        name="latency", value=4.5, unit="us", direction=Direction.LOWER, at={"message_bytes": 1}
+    )
+    found = Result(
+        suite="mpi",
+        check="pingpong",
+        nodes="gpu[01-02]",
+        status=Status.FAIL,
+        reason="slow",
+        measurements=(measured,),
+    )
+    run = json.loads(run_of(found).model_dump_json())
+    assert (run["schema_version"], run["site"]) == (1, "lab")
+    (result,) = run["results"]
+    wanted = ("suite", "check", "nodes", "status", "reason")
+    assert [result[key] for key in wanted] == ["mpi", "pingpong", "gpu[01-02]", "FAIL", "slow"]
+    (one,) = result["measurements"]
+    assert [one[key] for key in ("name", "value", "unit", "reference")] == [
+        "latency",
+        4.5,
+        "us",
+        None,
+    ]
+
+
 def test_a_run_is_found_again(state: Path) -> None:
     old, new = stored("20261130-120915-aaaa"), stored("20261130-130000-bbbb")
     assert store.find(None, None) == new
