@@ -11,7 +11,7 @@ import click
 
 from hpcsite import __version__
 from hpcsite.cli import console
-from hpcsite.errors import ExitCode, HpcsiteError
+from hpcsite.errors import ExitCode, HpcsiteError, Problem
 
 # Command name → what the list of commands says of it. The module is hpcsite.cli.<name>, the
 # click command in it is called `command`.
@@ -91,6 +91,14 @@ def main() -> NoReturn:
         # must not complain once more while it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        # Files, disks and rights of this computer: nothing that hpcsite's makers could mend.
+        what = f"{error.filename}: " if error.filename else ""
+        hint = "check the path and its permissions; `hpcsite --debug …` shows where it was used"
+        console.print_problems([Problem(f"{what}{error.strerror or error}", hint=hint)])
+        if debug:
+            traceback.print_exc()
+        sys.exit(ExitCode.COULD_NOT_RUN)
     except Exception as bug:  # noqa: BLE001 - the last resort: no traceback reaches a user
         console.print_bug(bug, debug=debug)
         sys.exit(ExitCode.BUG)

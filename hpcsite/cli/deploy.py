@@ -15,6 +15,7 @@ from hpcsite.deploy.outcome import Outcome
 from hpcsite.deploy.progress import make_progress
 from hpcsite.deploy.recap import recap
 from hpcsite.errors import ExitCode, HpcsiteError
+from hpcsite.site.connection import require_named_user
 from hpcsite.site.load import load_site
 from hpcsite.site.model import Site
 from hpcsite.verify.results import Run
@@ -60,6 +61,7 @@ def command(
       hpcsite deploy inventory/lab --check --diff
       hpcsite deploy inventory/lab --limit 'gpu[03-04]'
     """
+    require_named_user()
     site = load_site(inventory)
     options = Options(
         limit=limit,

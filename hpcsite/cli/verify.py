@@ -10,6 +10,7 @@ from hpcsite import report
 from hpcsite.cli import console
 from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.errors import UsageError
+from hpcsite.site.connection import require_named_user
 from hpcsite.site.load import load_site
 from hpcsite.site.record import last_site_path
 from hpcsite.verify import store
@@ -120,6 +121,7 @@ def command(
     for path in (html, junit):
         if path and not path.absolute().parent.is_dir():
             raise UsageError(f"there is no folder {path.parent}", hint="make it first")
+    require_named_user()
     inventory, suites = split_words(words)
     site = load_site(inventory or last_site_path())
     options = Options(partition, account, qos, reservation, wait_s)

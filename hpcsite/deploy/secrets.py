@@ -90,14 +90,17 @@ def sha256_of(key: Path) -> str:
 
 
 def missing_secrets(folder: Path) -> list[str]:
-    """Names of the secrets that a folder lacks; looks only."""
-    return [name for name in SECRET_VARIABLES if not (folder / name).exists()]
+    """Names of the secrets that a folder lacks; looks only. Raises `CouldNotRunError`."""
+    try:
+        return [name for name in SECRET_VARIABLES if not (folder / name).exists()]
+    except OSError as error:
+        raise _unusable(folder, error) from error
 
 
 def _unusable(folder: Path, error: OSError) -> CouldNotRunError:
     return CouldNotRunError(
         f"cannot keep the site's secrets in {folder}: {error.strerror or error}",
-        hint="the inventory folder must be writable by the user who deploys",
+        hint="the folder must belong to the user who deploys; deploy as the user who did so before",
     )
 
 

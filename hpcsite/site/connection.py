@@ -1,5 +1,7 @@
 """How a host is reached by ssh, as its inventory variables say it."""
 
+import os
+import pwd
 import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -9,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from hpcsite.errors import InvalidSiteError, Problem
+from hpcsite.errors import CouldNotRunError, InvalidSiteError, Problem
 from hpcsite.site.model import Host, Site
 
 CONNECT_TIMEOUT_S = 10
@@ -30,6 +32,17 @@ class UnusableVariableError(ValueError):
         super().__init__(reason)
         self.variable = variable
         self.hint = hint
+
+
+def require_named_user() -> None:
+    """Raise `CouldNotRunError` for a user without a name, as containers have them: ssh refuses."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        raise CouldNotRunError(
+            f"the user id {os.geteuid()} has no name on this computer, and ssh needs one",
+            hint="run hpcsite as a user who is in /etc/passwd or the directory service",
+        ) from None
 
 
 def ssh_argv(site: Site, host: Host) -> list[str]:

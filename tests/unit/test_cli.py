@@ -1,5 +1,6 @@
 """The command line: help, exit codes, where output goes, and that no traceback reaches a user."""
 
+import errno
 import importlib
 import json
 import os
@@ -7,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -185,6 +187,26 @@ def test_interrupt_ends_with_130(
     monkeypatch.setattr(module, "load_site", _raise(KeyboardInterrupt()))
     assert run(monkeypatch, "validate", "x") == ExitCode.INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_this_computer_refuses_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = PermissionError(errno.EACCES, "Permission denied", "/some/file")
+    monkeypatch.setattr(cli.cli, "main", Mock(side_effect=refused))
+    assert run(monkeypatch, "validate", "x") == ExitCode.COULD_NOT_RUN
+    shown = capsys.readouterr().err
+    assert "error: /some/file: Permission denied" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("name", ["deploy", "verify"])
+def test_a_user_without_a_name_is_told(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 2**31 - 7)
+    assert run(monkeypatch, name, str(LAB)) == ExitCode.COULD_NOT_RUN
+    assert "the user id 2147483641 has no name" in capsys.readouterr().err
 
 
 def test_reader_that_goes_away_is_no_bug() -> None:
