@@ -15,7 +15,15 @@ from hpcsite.deploy.interrupts import on_interrupt
 from hpcsite.deploy.limit import chosen_hosts, critical_hosts
 from hpcsite.deploy.lock import site_lock
 from hpcsite.deploy.options import Options
-from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
+from hpcsite.deploy.outcome import (
+    Outcome,
+    ended_early,
+    group_failures,
+    summaries,
+    untouched,
+    verdict,
+)
+from hpcsite.deploy.plan import last_play
 from hpcsite.deploy.progress import Progress
 from hpcsite.deploy.rotation import check_rotation, own_munge_key_file
 from hpcsite.deploy.rundir import RunDir, make_run_dir
@@ -226,6 +234,7 @@ def _outcome(session: _Session, code: int, started: datetime, duration_s: float)
         hosts=summaries(tally),
         failures=group_failures(tally),
         untouched=untouched(tally),
+        ended_early=ended_early(tally, last_play(content_dir() / PLAYBOOK)),
         run_dir=session.run_dir.path,
         log=session.run_dir.log,
     )

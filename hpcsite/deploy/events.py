@@ -93,8 +93,7 @@ def parse_event(raw: dict[str, Any]) -> list[Event]:
     data = raw.get("event_data") or {}
     found: list[Event] = []
     if kind == "playbook_on_play_start":
-        layer, _, what = str(data.get("name", "")).partition(":")
-        found.append(PlayStarted(layer.strip(), what.strip()))
+        found.append(play_of(str(data.get("name", ""))))
     elif kind == "playbook_on_task_start":
         found.append(TaskStarted(str(data.get("name", "")), _location(data)))
     elif kind in _HOST_STATUS:
@@ -107,6 +106,12 @@ def parse_event(raw: dict[str, Any]) -> list[Event]:
         if kind == "runner_on_file_diff":
             found.append(Diff(str(data.get("host", "")), text.strip("\n")))
     return found
+
+
+def play_of(name: str) -> PlayStarted:
+    """Read a play's name, "<layer>: <what>"."""
+    layer, _, what = name.partition(":")
+    return PlayStarted(layer.strip(), what.strip())
 
 
 def plain_text(text: str) -> str:

@@ -4,7 +4,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from hpcsite.deploy.events import HostCounts
+from hpcsite.deploy.events import HostCounts, PlayStarted
 from hpcsite.deploy.tally import HostFailure, Tally
 from hpcsite.errors import ExitCode
 from hpcsite.site.model import Frozen
@@ -54,6 +54,7 @@ class Outcome(Frozen):
     hosts: tuple[HostSummary, ...]
     failures: tuple[Failure, ...]
     untouched: tuple[str, ...]
+    ended_early: str
     run_dir: Path
     log: Path
 
@@ -78,7 +79,7 @@ def verdict(tally: Tally, *, code: int, critical: frozenset[str], interrupted: b
     """
     out = tally.failures()
     if interrupted:
-        where = f"in {_position(tally)}" if tally.layers else "before the first task"
+        where = _position(tally)
         return Verdict(status="interrupted", exit_code=ExitCode.INTERRUPTED, reason=where)
     if lost := {host: out[host] for host in critical if host in out}:
         return _critical_verdict(lost)
@@ -125,6 +126,14 @@ def summaries(tally: Tally) -> tuple[HostSummary, ...]:
     )
 
 
+def ended_early(tally: Tally, last: PlayStarted) -> str:
+    """Where a run ended that did not go through all of its plays; empty if it did.
+
+    Ansible ends a run without a word when every host of a play failed.
+    """
+    return "" if tally.finished and tally.play == last else _position(tally)
+
+
 def untouched(tally: Tally) -> tuple[str, ...]:
     """Hosts that passed the preflight and on which nothing was done, since a controller did not."""
     if tally.gate is None or tally.gate.layer != "preflight":
@@ -160,7 +169,9 @@ def _ran(tally: Tally) -> list[str]:
 
 
 def _position(tally: Tally) -> str:
-    play = f"{tally.play.layer}: {tally.play.what}"
+    if not tally.layers:
+        return "before the first task"
+    play = f"in {tally.play.layer}: {tally.play.what}"
     return f"{play}, task “{tally.task.name}”" if tally.task else play
 
 

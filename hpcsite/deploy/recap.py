@@ -84,7 +84,7 @@ def _headline(outcome: Outcome) -> Text:
         text.append(f": {outcome.reason}")
     text.append("\n")
     if left_out := _left_out(outcome):
-        text.append(f"left out: {left_out}; the other nodes are deployed\n")
+        text.append(f"left out: {left_out}; {_others(outcome)}\n")
     if outcome.untouched:
         text.append(f"not touched: {fold(outcome.untouched)}\n")
     return text
@@ -104,11 +104,17 @@ def _left_out(outcome: Outcome) -> str:
     return fold(host for failure in outcome.failures for host in failure.hosts)
 
 
+def _others(outcome: Outcome) -> str:
+    if outcome.ended_early:
+        return f"the other nodes are not finished: the run ended {outcome.ended_early}"
+    return f"the other nodes are {'checked' if outcome.check else 'deployed'}"
+
+
 def _hint(outcome: Outcome) -> str:
     again = f"hpcsite deploy {shlex.quote(str(outcome.inventory))}"
     if outcome.status == "interrupted":
         return f"a deploy can be run again at any time: {again}"
-    if nodes := _left_out(outcome):
+    if (nodes := _left_out(outcome)) and not outcome.ended_early:
         return f"when the cause is gone: {again} --limit '{nodes}'"
     if outcome.failures:
         return f"when the cause is gone: {again}"

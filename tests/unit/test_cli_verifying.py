@@ -57,6 +57,7 @@ def outcome() -> Outcome:
         hosts=(),
         failures=(),
         untouched=(),
+        ended_early="",
         run_dir=Path("/run"),
         log=Path("/run/log"),
     )

@@ -1,21 +1,45 @@
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from hpcsite.deploy.events import Finished, HostCounts, HostEvent, Output, PlayStarted, TaskStarted
-from hpcsite.deploy.outcome import Outcome, group_failures, summaries, untouched, verdict
+from hpcsite.deploy.deploy import PLAYBOOK
+from hpcsite.deploy.events import (
+    Finished,
+    HostCounts,
+    HostEvent,
+    Output,
+    PlayStarted,
+    TaskStarted,
+    play_of,
+)
+from hpcsite.deploy.outcome import (
+    Outcome,
+    ended_early,
+    group_failures,
+    summaries,
+    untouched,
+    verdict,
+)
+from hpcsite.deploy.plan import last_play
 from hpcsite.deploy.recap import recap
 from hpcsite.deploy.tally import Tally
 from hpcsite.errors import ExitCode, Location
+from hpcsite.paths import content_dir
+from hpcsite.site.ansible import ansible_environment
 
 TallyOf = Callable[[str], Tally]
 CRITICAL = frozenset({"head"})
+LAST = PlayStarted("scheduler", "slurmd")  # of the recorded events
 
 
-def outcome_of(tally: Tally, *, code: int = 2, check: bool = False) -> Outcome:
+def outcome_of(
+    tally: Tally, *, code: int = 2, check: bool = False, last: PlayStarted = LAST
+) -> Outcome:
     judged = verdict(tally, code=code, critical=CRITICAL, interrupted=False)
     return Outcome(
         site="trial",
@@ -31,6 +55,7 @@ def outcome_of(tally: Tally, *, code: int = 2, check: bool = False) -> Outcome:
         hosts=summaries(tally),
         failures=group_failures(tally),
         untouched=untouched(tally),
+        ended_early=ended_early(tally, last),
         run_dir=Path("/state/run"),
         log=Path("/state/run/ansible.log"),
     )
@@ -57,6 +82,40 @@ def test_broken_nodes_fail_and_the_rest_is_deployed(tally_of: TallyOf) -> None:
     assert "left out: gpu[01-02]; the other nodes are deployed" in text
     assert "--limit 'gpu[01-02]'" in text
     assert "/state/run/ansible.log" in text
+
+
+def test_nodes_are_not_called_deployed_when_the_run_ended_early(tally_of: TallyOf) -> None:
+    outcome = outcome_of(tally_of("failures"), last=PlayStarted("scheduler", "login nodes"))
+    text = recap(outcome, folder=Path("/")).plain
+    assert "the other nodes are not finished: the run ended in scheduler: slurmd" in text
+    assert "are deployed" not in text
+    assert "--limit" not in text
+
+
+def test_nodes_of_a_check_are_not_called_deployed(tally_of: TallyOf) -> None:
+    text = recap(outcome_of(tally_of("failures"), check=True), folder=Path("/")).plain
+    assert "left out: gpu[01-02]; the other nodes are checked" in text
+
+
+def test_a_run_that_ansible_gave_no_account_of_ended_early() -> None:
+    tally = Tally()
+    assert ended_early(tally, LAST) == "before the first task"
+    tally.add(LAST)
+    assert ended_early(tally, LAST) == "in scheduler: slurmd"
+    tally.add(Finished({}))
+    assert ended_early(tally, LAST) == ""
+
+
+def test_the_last_play_is_the_last_that_ansible_would_begin() -> None:
+    listed = subprocess.run(
+        ["ansible-playbook", "-i", "localhost,", "--list-tasks", content_dir() / PLAYBOOK],
+        env=ansible_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    plays = re.findall(r"play #\d+ \(.*?\): (.*?)\s*TAGS:", listed.stdout)
+    assert last_play(content_dir() / PLAYBOOK) == play_of(plays[-1])
 
 
 def test_an_unreachable_controller_means_that_nothing_could_run(tally_of: TallyOf) -> None:
