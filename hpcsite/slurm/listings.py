@@ -31,9 +31,14 @@ class NodeState:
         return "DRAIN" in self.states
 
     @property
+    def heard(self) -> bool:
+        """Whether slurmctld hears its slurmd."""
+        return bool(self.states) and not self.states & _NOT_HEARD
+
+    @property
     def fault(self) -> str:
         """Why it takes no jobs although nobody drained it; empty where it does."""
-        if self.states & _NOT_HEARD:
+        if not self.heard:
             return "slurmctld does not hear it"
         if bad := self.states & _BAD:
             return f"it is {'+'.join(sorted(bad))}: {self.reason or 'no reason given'}"

@@ -108,12 +108,14 @@ def slurm_drained_nodes(listing: str, reason: str = "") -> list[str]:
     return [node.name for node in states if node.drained and node.reason.startswith(reason)]
 
 
-def slurm_node_fault(listing: str, name: str) -> str:
-    """Say why a node takes no jobs, of `scontrol --oneliner show node`; empty where it does."""
+def slurm_node(listing: str, name: str) -> dict[str, Any]:
+    """Say of a node in `scontrol --oneliner show node` whether it is heard, and its fault."""
     from hpcsite.slurm.listings import read_node_states
 
     node = read_node_states(str(listing)).get(str(name))
-    return node.fault if node else "slurmctld does not know it"
+    if node is None:
+        return {"heard": False, "fault": "slurmctld does not know it"}
+    return {"heard": node.heard, "fault": node.fault}
 
 
 def slurm_jobs_on(listing: str, nodes: Sequence[str]) -> list[str]:
@@ -194,5 +196,5 @@ class FilterModule:
             "slurm_drained_nodes": slurm_drained_nodes,
             "slurm_fold": slurm_fold,
             "slurm_jobs_on": slurm_jobs_on,
-            "slurm_node_fault": slurm_node_fault,
+            "slurm_node": slurm_node,
         }

@@ -89,9 +89,11 @@ def test_drained_nodes_are_told_by_their_reason() -> None:
 
 
 def test_a_node_that_slurmctld_does_not_know_is_at_fault() -> None:
-    fault = load("filter", "hpcsite_slurm").slurm_node_fault
-    assert fault("", "gpu01") == "slurmctld does not know it"
-    assert fault("NodeName=gpu01 State=IDLE Weight=1", "gpu01") == ""
+    node = load("filter", "hpcsite_slurm").slurm_node
+    assert node("", "gpu01") == {"heard": False, "fault": "slurmctld does not know it"}
+    assert node("NodeName=gpu01 State=IDLE Weight=1", "gpu01") == {"heard": True, "fault": ""}
+    down = node("NodeName=gpu01 State=DOWN Reason=burnt [root@2026]", "gpu01")
+    assert down == {"heard": True, "fault": "it is DOWN: burnt"}
 
 
 def test_nodes_with_jobs_are_named_with_them() -> None:
