@@ -26,11 +26,11 @@ def say(message: str, *, style: str = "") -> None:
 
 
 def print_problems(problems: Iterable[Problem], *, label: str = "error") -> None:
-    """Print each problem on stderr: what and where, a blank line, a hint."""
+    """Print each on stderr: what and where, a blank line, a hint; a blank line between two."""
     console = stderr()
     style = "bold red" if label == "error" else "bold yellow"
-    for problem in problems:
-        text = Text()
+    for number, problem in enumerate(problems):
+        text = Text("\n" if number else "")
         text.append(f"{label}: ", style=style)
         if problem.where:
             text.append(f"{problem.where}: ", style="bold")

@@ -105,7 +105,7 @@ def test_mistakes_go_to_stderr_with_hints(
     assert shown.out == ""
     assert shown.err == (
         f"error: {broken}/group_vars/all.yml:1: YAML: did not find expected node content\n\n"
-        "hint: check quotes, brackets and indentation of this line and of those before it\n"
+        "hint: check quotes, brackets and indentation of this line and of those before it\n\n"
         f"error: {broken}/hosts.yml:2: YAML: a tab at the beginning of the line\n\n"
         "hint: YAML is indented with spaces only: replace the tab\n"
     )
