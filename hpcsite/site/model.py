@@ -73,7 +73,9 @@ class User(Frozen):
     comment: str = Field("", pattern=COMMENT, description="GECOS field, e.g. the real name")
     shell: str = Field("/bin/bash", pattern=ABSOLUTE, description="login shell")
     home: str | None = Field(None, pattern=ABSOLUTE, description="home folder; not set: /home/NAME")
-    ssh_keys: tuple[str, ...] = Field((), description="public keys, one line each")
+    ssh_keys: tuple[str, ...] = Field(
+        (), description="public keys, one line each; set but empty: nobody logs in by key"
+    )
     state: Literal["present", "absent"] = Field(
         "present", description="absent: removed from every host; the home folder stays"
     )

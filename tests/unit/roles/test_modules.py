@@ -6,6 +6,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from hpcsite.paths import content_dir
 
@@ -141,3 +143,22 @@ def test_users_are_present_unless_they_say_otherwise() -> None:
     users = [{"name": "a"}, {"name": "b", "state": "absent"}, {"name": "c", "state": "present"}]
     assert [user["name"] for user in in_state(users, "present")] == ["a", "c"]
     assert [user["name"] for user in in_state(users, "absent")] == ["b"]
+
+
+def test_an_empty_list_of_keys_is_written_and_no_list_is_not() -> None:
+    variables = yaml.safe_load((content_dir() / "roles/users/vars/main.yml").read_text())
+    environment = NativeEnvironment()
+    environment.filters["in_state"] = load("filter", "hpcsite_users").in_state
+    users = [{"name": "a"}, {"name": "b", "ssh_keys": []}, {"name": "c", "ssh_keys": ["k"]}]
+    present = environment.from_string(variables["__users_present"]).render(site_users=users)
+    with_keys = variables["__users_with_keys"].replace("') }}", "') | list }}")
+    kept = environment.from_string(with_keys).render(__users_present=present)
+    assert [user["name"] for user in kept] == ["b", "c"]
+
+
+def test_a_site_without_compute_nodes_has_a_configuration() -> None:
+    configuration = load("filter", "hpcsite_slurm").slurm_configuration
+    paths = {"state_dir": "/var/spool/slurmctld", "spool_dir": "/var/spool/slurmd"}
+    made = configuration({"head": {"site_name": "lab"}}, "head", {}, paths)
+    assert "SlurmctldHost=head\n" in made["files"]["slurm.conf"]
+    assert made["problems"] == {}
