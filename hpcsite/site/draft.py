@@ -26,15 +26,17 @@ def key_text(path: KeyPath) -> str:
 class Draft:
     """What the rules look at.
 
-    `keys` holds only the entries that are valid by themselves, `kept` their numbers in the lists
-    of the inventory, so that a mistake in one entry does not hide those of the others.
+    `keys` holds only what is valid by itself, `invalid` the paths of the rest, and `kept` the
+    numbers that the items of a list have in the inventory, so that a mistake in one place does not
+    hide those in others. A rule asks for the fields that it depends on.
     """
 
     path: Path
     inventory: Inventory
     sources: Sources
     keys: SiteKeys
-    kept: dict[str, list[int]] = field(default_factory=dict)
+    invalid: set[KeyPath] = field(default_factory=set)
+    kept: dict[KeyPath, list[int]] = field(default_factory=dict)
 
     @cached_property
     def raw(self) -> dict[str, Any]:
@@ -46,18 +48,39 @@ class Draft:
                     found.setdefault(name, value)
         return found
 
-    def entries(self, key: str) -> Iterator[tuple[int, Any]]:
-        """Pair the valid entries of a list such as `users` with their numbers in the inventory."""
-        values = getattr(self.keys, key)
-        return zip(self.kept.get(key, range(len(values))), values, strict=True)
+    def entries(self, key: str, *fields: str) -> Iterator[tuple[int, Any]]:
+        """Pair the entries of a list such as `users` with their numbers in the inventory.
+
+        An entry with a mistake in one of the fields is left out.
+        """
+        path = (PREFIX + key,)
+        for number, entry in self.numbered(path, getattr(self.keys, key)):
+            if self.invalid.isdisjoint((*path, number, name) for name in fields):
+                yield number, entry
+
+    def numbered(self, path: KeyPath, values: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+        """Pair the valid items of any list with their numbers in the inventory."""
+        return zip(self.kept.get(path, range(len(values))), values, strict=True)
+
+    def is_whole(self, key: str, *fields: str) -> bool:
+        """Whether a key is valid, and so are these fields, and all below them, of each entry."""
+        found = [path for path in self.invalid if path[0] == PREFIX + key]
+        return not any(len(path) < 3 or path[2] in fields for path in found)
+
+    def called(self, key: str, number: int) -> str:
+        """Name of an entry, valid or not, as a message calls it."""
+        name = self.raw[PREFIX + key][number].get("name")
+        return name if isinstance(name, str) else key_text((PREFIX + key, number))
 
     def names(self, key: str) -> list[str] | None:
-        """Names in a list or mapping of the inventory, valid or not; None if it is neither."""
+        """Names in a list or mapping of the inventory, valid or not; None if not all are known."""
         value = self.raw.get(PREFIX + key, [])
+        if (PREFIX + key,) in self.invalid:
+            return None
         if isinstance(value, dict):
             return [str(name) for name in value]
-        if isinstance(value, list):
-            return [str(e["name"]) for e in value if isinstance(e, dict) and "name" in e]
+        if all(isinstance(entry, dict) and "name" in entry for entry in value):
+            return [str(entry["name"]) for entry in value]
         return None
 
     def definition(self, variable: str, host: str | None = None) -> Definition | None:

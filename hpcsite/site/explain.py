@@ -9,7 +9,8 @@ from pydantic_core import ErrorDetails
 from hpcsite.errors import Problem
 from hpcsite.site.draft import PREFIX, Draft, key_text
 from hpcsite.site.model import PATTERNS, SiteKeys
-from hpcsite.site.names import did_you_mean
+from hpcsite.site.names import did_you_mean, nearest
+from hpcsite.site.partial import Partial
 from hpcsite.site.sources import KeyPath
 
 FIELDS = frozenset(SiteKeys.model_fields)
@@ -33,18 +34,17 @@ _APPENDED = ("str", "int", "float", "bool", _KEY)
 
 
 def check_keys(draft: Draft) -> list[Problem]:
-    """Validate the site's keys; fills `draft.keys` and `draft.kept` with what is valid."""
-    raw = {
-        name.removeprefix(PREFIX): value
-        for name, value in draft.raw.items()
-        if name.removeprefix(PREFIX) in FIELDS
-    }
-    errors = _errors(raw)
+    """Validate the site's keys; fills `draft` with what is valid, and what is not."""
+    raw = {name.removeprefix(PREFIX): value for name, value in draft.raw.items()}
+    known = {name: value for name, value in raw.items() if name in FIELDS}
     problems: dict[KeyPath, Problem] = {}
-    for error in errors:
-        path, problem = _explain(error, raw, draft)
-        problems.setdefault(path, problem)
-    draft.keys, draft.kept = _valid_part(raw, errors)
+    for error in _errors(known):
+        path, problem = _explain(error, known, draft)
+        if error["type"] != "missing" or not _is_mistyped(error["loc"], raw):
+            problems.setdefault(path, problem)
+    partial = Partial(PREFIX)
+    draft.keys = partial.keys(raw)
+    draft.invalid, draft.kept = partial.invalid, partial.kept
     return list(problems.values())
 
 
@@ -57,28 +57,13 @@ def _errors(raw: dict[str, Any]) -> list[ErrorDetails]:
     return []
 
 
-def _valid_part(
-    raw: dict[str, Any], errors: list[ErrorDetails]
-) -> tuple[SiteKeys, dict[str, list[int]]]:
-    """Drop every entry that has an error; of other values, the whole key."""
-    valid = {"name": "unnamed"} | raw
-    bad_entries: dict[str, set[str | int]] = {}
-    for error in errors:
-        name, *rest = error["loc"]
-        if rest and isinstance(raw.get(str(name)), list | dict):
-            bad_entries.setdefault(str(name), set()).add(rest[0])
-        else:
-            valid.pop(str(name), None)
-    kept = {}
-    for name, bad in bad_entries.items():
-        value = valid.pop(name, None)
-        if isinstance(value, list):
-            kept[name] = [number for number in range(len(value)) if number not in bad]
-            valid[name] = [value[number] for number in kept[name]]
-        elif isinstance(value, dict) and name != "lab":
-            valid[name] = {key: entry for key, entry in value.items() if key not in bad}
-    valid.setdefault("name", "unnamed")
-    return SiteKeys.model_validate_json(json.dumps(valid), strict=True), kept
+def _is_mistyped(loc: KeyPath, raw: dict[str, Any]) -> bool:
+    """Whether a missing key is there under an unknown name that is reported by itself."""
+    siblings: Any = raw
+    for step in loc[:-1]:
+        siblings = siblings[step]
+    known = _model_at(loc[:-1])
+    return any(nearest(str(name), known) == loc[-1] for name in siblings if name not in known)
 
 
 def _explain(error: ErrorDetails, raw: dict[str, Any], draft: Draft) -> tuple[KeyPath, Problem]:

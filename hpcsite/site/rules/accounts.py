@@ -26,7 +26,7 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
     """No user and no group is described twice, and none is a system account."""
     for key, what in (("users", "user"), ("groups", "group")):
         seen: set[str] = set()
-        for number, entry in draft.entries(key):
+        for number, entry in draft.entries(key, "name"):
             path: KeyPath = (f"site_{key}", number, "name")
             if entry.name in seen:
                 yield draft.problem(
@@ -45,20 +45,20 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
     """Each uid and gid is used once, and is nobody else's."""
     for key, name in (("users", "uid"), ("groups", "gid")):
         seen: dict[int, str] = {}
-        for number, entry in draft.entries(key):
-            value = getattr(entry, name)
+        for number, entry in draft.entries(key, name):
+            value, called = getattr(entry, name), draft.called(key, number)
             path: KeyPath = (f"site_{key}", number, name)
             if value in _RESERVED_IDS:
                 yield draft.problem(
-                    f"the {name} {value} of {entry.name} is reserved: "
+                    f"the {name} {value} of {called} is reserved: "
                     "distributions and systemd use 60000 to 65535",
                     path,
                     "choose one from 1000 to 59999",
                 )
-            first = seen.setdefault(value, entry.name)
-            if first != entry.name:
+            first = seen.setdefault(value, called)
+            if first != called:
                 yield draft.problem(
-                    f"{entry.name} has the same {name} as {first}: {value}",
+                    f"{called} has the same {name} as {first}: {value}",
                     path,
                     f"give each its own {name}",
                 )
@@ -70,44 +70,48 @@ def users_have_groups(draft: Draft) -> Iterator[Problem]:
     if names is None:
         return
     absent = {group.name for _, group in draft.entries("groups") if group.state == "absent"}
-    for number, user in draft.entries("users"):
+    for number, user in draft.entries("users", "state"):
         if user.state == "present":
-            for path, group in _groups_of(user, number):
+            called = draft.called("users", number)
+            for path, group in _groups_of(draft, user, number):
                 if group not in names:
                     yield draft.problem(
-                        f"the user {user.name} is in an unknown group {group}",
+                        f"the user {called} is in an unknown group {group}",
                         path,
                         did_you_mean(group, names, f"add {group} to site_groups"),
                     )
                 elif group in absent:
                     yield draft.problem(
-                        f"the user {user.name} is in the group {group}, which is to be absent",
+                        f"the user {called} is in the group {group}, which is to be absent",
                         path,
                         "keep the group, or take the user out of it",
                     )
 
 
-def _groups_of(user: User, number: int) -> Iterator[tuple[KeyPath, str]]:
+def _groups_of(draft: Draft, user: User, number: int) -> Iterator[tuple[KeyPath, str]]:
     if user.group is not None:
         yield ("site_users", number, "group"), user.group
-    for index, group in enumerate(user.groups):
-        yield ("site_users", number, "groups", index), group
+    path: KeyPath = ("site_users", number, "groups")
+    for index, group in draft.numbered(path, user.groups):
+        yield (*path, index), group
 
 
 def ssh_keys_are_public(draft: Draft) -> Iterator[Problem]:
     """Each key is one line of an authorized_keys file; never a private key."""
     for number, user in draft.entries("users"):
-        for index, key in enumerate(user.ssh_keys):
-            path: KeyPath = ("site_users", number, "ssh_keys", index)
+        called = draft.called("users", number)
+        keys: KeyPath = ("site_users", number, "ssh_keys")
+        for index, key in draft.numbered(keys, user.ssh_keys):
+            path: KeyPath = (*keys, index)
             if "PRIVATE KEY" in key:
                 yield draft.problem(
-                    f"this is a private key of {user.name}",
+                    f"this is a private key of {called}",
                     path,
                     "put the .pub file's line here, and replace the key pair: it is no secret now",
                 )
             elif not _KEY.fullmatch(key.strip()):
                 yield draft.problem(
-                    f"this is no public key of {user.name}",
+                    f"this is no public key of {called}",
                     path,
                     "one line as in a .pub file: ssh-ed25519 AAAA… name",
                 )

@@ -16,13 +16,24 @@ def _known(draft: Draft) -> set[str]:
     return {*FEATURES, *IMPLICIT, *_node_groups(draft), *draft.keys.custom_groups}
 
 
-def groups_are_known(draft: Draft) -> Iterator[Problem]:
-    """Every group is a feature, a node group or one of the site's own."""
+def unknown_groups(draft: Draft) -> dict[str, str | None]:
+    """Each group that is not known, and the name that it was probably meant to be."""
     known = _known(draft)
     declared = {mention.name for mention in draft.sources.groups if mention.declares}
-    for name in sorted(declared | set(draft.inventory.groups)):
-        if name in known:
-            continue
+    names = sorted((declared | set(draft.inventory.groups)) - known)
+    return {name: None if name in RESERVED else nearest(name, known) for name in names}
+
+
+def _is_mistyped(draft: Draft, group: str) -> bool:
+    """Whether a group is there under an unknown name, which is reported by itself."""
+    return group in unknown_groups(draft).values()
+
+
+def groups_are_known(draft: Draft) -> Iterator[Problem]:
+    """Every group is a feature, a node group or one of the site's own."""
+    # With one of these keys broken, any group may be a node group or one of the site's own.
+    sure = draft.names("node_groups") is not None and draft.is_whole("custom_groups")
+    for name, meant in unknown_groups(draft).items():
         if name in RESERVED:
             yield draft.group_problem(
                 f"the group {name} is kept for {RESERVED[name]}, "
@@ -30,14 +41,19 @@ def groups_are_known(draft: Draft) -> Iterator[Problem]:
                 name,
                 "take the group out of the inventory, or give it another name",
             )
-            continue
-        yield draft.group_problem(
-            f"unknown group {name}",
-            name,
-            did_you_mean(name, known, "")
-            or "describe it in site_node_groups if its hosts are alike as compute nodes, or list "
-            "it in site_custom_groups if it is of your own use",
+        elif meant or sure:
+            yield draft.group_problem(f"unknown group {name}", name, _unknown_hint(draft, meant))
+
+
+def _unknown_hint(draft: Draft, meant: str | None) -> str:
+    if meant is None:
+        return (
+            "describe it in site_node_groups if its hosts are alike as compute nodes, or list "
+            "it in site_custom_groups if it is of your own use"
         )
+    if meant in _node_groups(draft) and meant not in draft.inventory.groups:
+        return f"did you mean {meant}? write it here and in site_node_groups alike"
+    return f"did you mean {meant}?"
 
 
 def variables_have_owners(draft: Draft) -> Iterator[Problem]:
@@ -67,14 +83,16 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
                 f"the group {name} has no hosts", name, "put hosts into it, or remove it"
             )
     for name in _node_groups(draft):
-        if name not in declared and name not in draft.inventory.groups:
-            hint = nearest(name, set(draft.inventory.groups) - set(FEATURES))
+        is_there = name in declared or name in draft.inventory.groups
+        if not is_there and not _is_mistyped(draft, name):
             yield draft.problem(
                 f"the node group {name} is no group of the inventory",
                 ("site_node_groups", name),
-                f"did you mean {hint}?"
-                if hint
-                else f"add the group {name} with its hosts below slurm_compute",
+                did_you_mean(
+                    name,
+                    set(draft.inventory.groups) - set(FEATURES),
+                    f"add the group {name} with its hosts below slurm_compute",
+                ),
             )
 
 
@@ -93,7 +111,7 @@ def hosts_have_groups(draft: Draft) -> Iterator[Problem]:
 def features_are_complete(draft: Draft) -> Iterator[Problem]:
     """There is a controller; each feature's own needs are there; no service is doubled."""
     groups = draft.inventory.groups
-    if not groups.get("slurm_controller"):
+    if not groups.get("slurm_controller") and not _is_mistyped(draft, "slurm_controller"):
         yield Problem(
             "the site has no Slurm controller",
             Location(draft.path),
@@ -109,7 +127,8 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                 "keep one host in it; a standby is not supported yet",
             )
         for need in feature.needs if hosts else ():
-            if not groups.get(need) and need != "slurm_controller":
+            told = need == "slurm_controller" or _is_mistyped(draft, need)
+            if not groups.get(need) and not told:
                 yield draft.group_problem(
                     f"{feature.name} needs {need}, which has no hosts",
                     feature.name,
@@ -124,7 +143,8 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
         return
     groups = draft.inventory.groups
     compute = groups.get("slurm_compute", frozenset())
-    grouped = frozenset().union(*(groups.get(name, frozenset()) for name in names))
+    mistyped = [name for name, meant in unknown_groups(draft).items() if meant in names]
+    grouped = frozenset().union(*(groups.get(name, frozenset()) for name in (*names, *mistyped)))
     without = [host for host in draft.inventory.hosts if host in compute - grouped]
     for where, hosts in draft.by_line(without):
         yield Problem(
@@ -135,7 +155,7 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
             else "describe a node group in site_node_groups, and put the hosts into it",
             hosts[0],
         )
-    for name in names:
+    for name in () if _is_mistyped(draft, "slurm_compute") else names:
         if stray := groups.get(name, frozenset()) - compute:
             yield draft.group_problem(
                 f"the node group {name} is not below slurm_compute: {fold(stray)}",

@@ -11,7 +11,7 @@ _LARGEST, _SMALLEST = 16, 28
 
 def network_has_a_sane_size(draft: Draft) -> Iterator[Problem]:
     """Check that the network is a private one, between /16 and /28."""
-    if draft.keys.lab is None:
+    if draft.keys.lab is None or ("site_lab", "network") in draft.invalid:
         return
     network = draft.keys.lab.network
     path = ("site_lab", "network")
@@ -35,7 +35,7 @@ def _wrong_size(network: IPv4Network) -> str:
 
 def addresses_are_in_the_network(draft: Draft) -> Iterator[Problem]:
     """Every host's ssh address is a usable one of the lab's network; the first is the bridge's."""
-    if draft.keys.lab is None:
+    if draft.keys.lab is None or ("site_lab", "network") in draft.invalid:
         return
     network = draft.keys.lab.network
     taken = {network.network_address, network[1], network.broadcast_address}

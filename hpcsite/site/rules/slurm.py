@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import Partition, Scalar
-from hpcsite.site.names import did_you_mean
+from hpcsite.site.names import did_you_mean, nearest
 from hpcsite.site.parameters import OWNED, OWNED_OF_PARTITION, refused_parameters
+from hpcsite.site.rules.groups import unknown_groups
 from hpcsite.site.sources import KeyPath
 
 # slurm.conf(5): minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
@@ -38,33 +39,40 @@ def partitions_have_node_groups(draft: Draft) -> Iterator[Problem]:
     known = draft.names("node_groups")
     if known is None:
         return
-    for number, partition in draft.entries("partitions"):
-        for index, group in enumerate(partition.node_groups):
-            path: KeyPath = ("site_partitions", number, "node_groups", index)
-            if group not in known:
+    for number, partition in draft.entries("partitions", "node_groups"):
+        path: KeyPath = ("site_partitions", number, "node_groups")
+        called = draft.called("partitions", number)
+        seen: set[str] = set()
+        for index, group in draft.numbered(path, partition.node_groups):
+            if group in seen:
                 yield draft.problem(
-                    f"the partition {partition.name} names an unknown node group {group}",
-                    path,
-                    did_you_mean(group, known, f"known: {', '.join(known) or 'none'}"),
-                )
-            elif group in partition.node_groups[:index]:
-                yield draft.problem(
-                    f"the partition {partition.name} names the node group {group} twice",
-                    path,
+                    f"the partition {called} names the node group {group} twice",
+                    (*path, index),
                     "remove one of the two",
                 )
+            # A group that hosts.yml has under the same unknown name is reported there.
+            elif group not in known and group not in unknown_groups(draft):
+                yield draft.problem(
+                    f"the partition {called} names an unknown node group {group}",
+                    (*path, index),
+                    did_you_mean(group, known, f"known: {', '.join(known) or 'none'}"),
+                )
+            seen.add(group)
 
 
 def node_groups_are_in_partitions(draft: Draft) -> Iterator[Problem]:
     """Every node group is in a partition: no job could reach its nodes otherwise."""
-    known, names = draft.names("node_groups"), draft.names("partitions")
-    partitions = [partition for _, partition in draft.entries("partitions")]
+    known = draft.names("node_groups")
+    partitions = draft.keys.partitions
+    # No partition or a broken one: told by other rules, once.
+    if known is None or not partitions or not draft.is_whole("partitions", "node_groups"):
+        return
     reached = {group for partition in partitions for group in partition.node_groups}
-    # No partition, a broken one or a mistyped group: told by other rules, once.
-    if known is None or not names or len(names) != len(partitions) or not reached <= set(known):
+    meant = {nearest(group, known) for group in reached - set(known)}
+    if None in meant:
         return
     for name in known:
-        if name not in reached and draft.inventory.groups.get(name):
+        if name not in reached | meant and draft.inventory.groups.get(name):
             yield draft.problem(
                 f"the node group {name} is in no partition, so no job could run on its nodes",
                 ("site_node_groups", name),
@@ -76,7 +84,7 @@ def node_groups_are_in_partitions(draft: Draft) -> Iterator[Problem]:
 def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
     """Names are distinct in any case, and none is Slurm's own."""
     seen: dict[str, str] = {}
-    for number, partition in draft.entries("partitions"):
+    for number, partition in draft.entries("partitions", "name"):
         path: KeyPath = ("site_partitions", number, "name")
         if partition.name.upper() == "DEFAULT":
             yield draft.problem(
@@ -86,7 +94,7 @@ def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
             )
         elif seen.setdefault(partition.name.lower(), partition.name) != partition.name or any(
             other.name == partition.name
-            for before, other in draft.entries("partitions")
+            for before, other in draft.entries("partitions", "name")
             if before < number
         ):
             yield draft.problem(
@@ -98,26 +106,25 @@ def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
 
 def one_partition_is_default(draft: Draft) -> Iterator[Problem]:
     """Jobs that name no partition have exactly one to go to; there is one if there are nodes."""
-    names = draft.names("partitions")
-    if names == [] and draft.inventory.groups.get("slurm_compute"):
-        yield draft.problem(
-            "the site has compute nodes but no partition",
-            ("site_partitions",),
-            "add site_partitions with at least one; without any, no job can run",
-        )
     partitions = list(draft.entries("partitions"))
-    if not partitions or names is None or len(names) != len(partitions):
-        return
-    defaults = [(number, partition) for number, partition in partitions if partition.default]
-    if not defaults:
+    defaults = [number for number, partition in partitions if partition.default]
+    if draft.is_whole("partitions", "default") and not defaults:
+        if partitions:
+            yield draft.problem(
+                "no partition is the default one",
+                ("site_partitions",),
+                "set `default: true` on the one for jobs that name none",
+            )
+        elif draft.inventory.groups.get("slurm_compute"):
+            yield draft.problem(
+                "the site has compute nodes but no partition",
+                ("site_partitions",),
+                "add site_partitions with at least one; without any, no job can run",
+            )
+    for number in defaults[1:]:
+        first, other = (draft.called("partitions", n) for n in (defaults[0], number))
         yield draft.problem(
-            "no partition is the default one",
-            ("site_partitions",),
-            "set `default: true` on the one for jobs that name none",
-        )
-    for number, partition in defaults[1:]:
-        yield draft.problem(
-            f"the partitions {defaults[0][1].name} and {partition.name} are both the default one",
+            f"the partitions {first} and {other} are both the default one",
             ("site_partitions", number, "default"),
             "set `default: true` on one partition only",
         )
@@ -144,7 +151,8 @@ def _times(draft: Draft, number: int, partition: Partition) -> Iterator[Problem]
     default, limit = seconds["default_time"], seconds["max_time"]
     if default is not None and limit is not None and default > limit:
         yield draft.problem(
-            f"the default time {partition.default_time} of the partition {partition.name} "
+            f"the default time {partition.default_time} of the partition "
+            f"{draft.called('partitions', number)} "
             f"is above its limit {partition.max_time}",
             ("site_partitions", number, "default_time"),
             "lower default_time or raise max_time",
@@ -169,7 +177,8 @@ def _parameters(
 def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:
     """Slurm can schedule by the declaration only where there is one."""
     for name, group in draft.keys.node_groups.items():
-        if group.virtual and group.hardware is None:
+        hardware = ("site_node_groups", name, "hardware")
+        if group.virtual and group.hardware is None and hardware not in draft.invalid:
             yield draft.problem(
                 f"the node group {name} is virtual, but has no hardware",
                 ("site_node_groups", name, "virtual"),

@@ -714,6 +714,94 @@ def test_one_bad_entry_does_not_hide_the_mistakes_of_others(folder: SiteFolder) 
     ]
 
 
+def test_mistakes_of_every_kind_come_at_once(folder: SiteFolder) -> None:
+    """Types, ranges, names and rules, several of them in one entry."""
+    folder.edit(
+        SLURM,
+        "    node_groups: [gpu]\n    default: true\n    max_time: 1-00:00:00\n"
+        '    default_time: "10:00"\n',
+        "    node_groups: [gpuu, 5]\n    default: maybe\n    max_time: 1 day\n"
+        "    default_time: 10:00\n"
+        "  - name: long run\n    node_groups: gpu\n    max_time: 2 days\n"
+        "    parameters: {MaxTime: 3, GraceTime: [1]}\n",
+    )
+    folder.edit(SLURM, "    gpus:\n", "    virtual: true\n    weight: 0\n    gpus:\n")
+    folder.edit(SLURM, "sockets: 1", "sockets: 0")
+    folder.edit(SITE, "gid: 2000", "gid: many")
+    folder.edit(SITE, "    group: research", "    groups: [resarch, 7]\n    home: x")
+    folder.edit(SITE, "  - name: bob\n", "  - nmae: bob\n    ssh_keys: [abc, 1]\n")
+    folder.edit(SITE, "uid: 2002", "uid: 2001")
+    folder.edit(SITE, "site_name:", "site_nam:")
+    folder.edit(SITE, "", "site_ntp_servers: [1, a b]\nsite_lab: {network: x, packages: y}\n")
+    folder.edit(HOSTS, "10.9.0.22", "10.9.0.21")
+    words = [message for _, _, message in folder.places()]
+    expected = (
+        *("unknown key site_nam", "site_groups[0].gid is", "unknown group resarch"),
+        *("site_users[0].groups[1] is 7", "site_users[0].home is", "unknown key nmae"),
+        *("public key of site_users[1]", "site_users[1].ssh_keys[1] is 1"),
+        *("site_users[1] has the same uid as alice", "site_ntp_servers[0] is 1", "a b is no host"),
+        *("site_lab.network is", "site_lab.packages is", "hardware.sockets is 0"),
+        *("weight is 0", "unknown node group gpuu", "node_groups[1] is 5", ".default is"),
+        *("1 day is no time", "default_time is 600", '.name is "long run"', "node_groups is"),
+        *("2 days is no time", "MaxTime", "GraceTime", "have the same address"),
+    )
+    for part in expected:
+        assert [part in message for message in words].count(True) == 1, (part, words)
+    assert len(words) == len(expected), words
+
+
+FOLLOW_ON = (
+    ((HOSTS, "slurm_dbd:", "slurmdbd:"), "unknown group slurmdbd"),
+    ((HOSTS, "mariadb:", "maria_db:"), "unknown group maria_db"),
+    ((HOSTS, "slurm_controller:", "slurm_controler:"), "unknown group slurm_controler"),
+    ((HOSTS, "slurm_compute:", "slurm_compue:"), "unknown group slurm_compue"),
+    ((HOSTS, "        gpu:\n", "        gpus:\n"), "unknown group gpus"),
+    ((SLURM, "  gpu:\n", "  gpus:\n"), "unknown group gpu"),
+    ((SLURM, "site_node_groups:", "site_node_group:"), "unknown key site_node_group"),
+    ((SLURM, "site_partitions:", "site_partition:"), "unknown key site_partition"),
+    ((SLURM, "    default: true", "    defautl: true"), "unknown key defautl"),
+    ((SLURM, "    node_groups:", "    nodegroups:"), "unknown key nodegroups"),
+    ((SITE, "site_groups:", "site_group:"), "unknown key site_group"),
+    ((SITE, "site_users:", "site_user:"), "unknown key site_user"),
+    ((SITE, "site_name:", "site_nane:"), "unknown key site_nane"),
+)
+
+
+@pytest.mark.parametrize(("edit", "says"), FOLLOW_ON, ids=lambda v: str(v)[:40])
+def test_a_mistyped_name_is_one_mistake(folder: SiteFolder, edit: Edit, says: str) -> None:
+    folder.edit(*edit)
+    (problem,) = folder.problems()
+    assert says in problem.message
+    assert problem.hint.startswith("did you mean ")
+
+
+def test_hint_of_a_node_group_written_in_two_ways_takes_no_side(folder: SiteFolder) -> None:
+    folder.edit(SLURM, "  gpu:\n", "  gpus:\n")
+    (problem,) = folder.problems()
+    assert problem.hint == "did you mean gpus? write it here and in site_node_groups alike"
+
+
+@pytest.mark.parametrize("group", ["slurm_compute", "slurm_login"])
+def test_a_feature_is_no_node_group(folder: SiteFolder, group: str) -> None:
+    folder.edit(SLURM, "node_groups: [gpu]", f"node_groups: [gpu, {group}]")
+    (problem,) = folder.problems()
+    assert f"names an unknown node group {group}" in problem.message
+
+
+def test_a_mistyped_node_group_does_not_hide_one_without_partition(folder: SiteFolder) -> None:
+    folder.edit(SLURM, "site_node_groups:\n", "site_node_groups:\n  bigmem: {}\n")
+    folder.edit(
+        HOSTS,
+        "        gpu:\n",
+        "        bigmem: {hosts: {big01: {ansible_host: 10.9.0.31}}}\n        gpu:\n",
+    )
+    folder.edit(SLURM, "node_groups: [gpu]", "node_groups: [gpuu]")
+    assert [message.split(",")[0] for _, _, message in folder.places()] == [
+        "the node group bigmem is in no partition",
+        "the partition batch names an unknown node group gpuu",
+    ]
+
+
 GOOD = (
     (
         "site_address beside a name",
