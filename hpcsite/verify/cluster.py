@@ -74,14 +74,19 @@ class Cluster:
 
     def reasons(self, nodes: Iterable[str]) -> tuple[str, ...]:
         """Why some nodes take no job, nodes with the same reason together."""
+        return tuple(dict.fromkeys(self.reason_of(nodes).values()))
+
+    def reason_of(self, nodes: Iterable[str]) -> dict[str, str]:
+        """Return the same by node, for those that take no job."""
         by_reason: dict[str, list[str]] = {}
         for node in nodes:
             if why := self._why_not(node):
                 by_reason.setdefault(why, []).append(node)
-        return tuple(
-            f"{fold(left_out)} {'is' if len(left_out) == 1 else 'are'} {why}"
-            for why, left_out in by_reason.items()
-        )
+        said: dict[str, str] = {}
+        for why, left_out in by_reason.items():
+            are = "is" if len(left_out) == 1 else "are"
+            said |= dict.fromkeys(left_out, f"{fold(left_out)} {are} {why}")
+        return said
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -45,5 +45,6 @@ class Tally:
     ) -> Finding:
         """Return the verdict; `reason` is said where all is well."""
         status = Status.FAIL if self.wrong else Status.ERROR if self.unknown else Status.PASS
-        said = "; ".join(self.wrong + self.unknown) or reason
+        # What is the same for many nodes names them all, and is said once.
+        said = "; ".join(dict.fromkeys(self.wrong + self.unknown)) or reason
         return Finding(status, said, tuple(nodes), tuple(measurements), tuple(properties))

@@ -75,9 +75,7 @@ def _survey(context: Context) -> Survey:
 
 def _ask_nodes(context: Context, found: Survey) -> None:
     cluster = context.cluster
-    for node in cluster.declared:
-        if why := cluster.unusable(node):
-            found.unknown[node] = why
+    found.unknown |= cluster.reason_of(cluster.declared)
     by_prefix: dict[str, list[str]] = {}
     for target in cluster.targets:
         by_prefix.setdefault(device_prefix(context, target.name), []).append(target.name)

@@ -153,7 +153,7 @@ def without_driver(found: Survey, nodes: tuple[str, ...]) -> Finding | None:
     if any({"driver", "nvidia_smi"} & _values(found, node).keys() for node in nodes):
         return None
     if missing := [not_surveyed(found, node) for node in nodes if node not in found.facts]:
-        return Finding(Status.ERROR, "; ".join(missing), nodes)
+        return Finding(Status.ERROR, "; ".join(dict.fromkeys(missing)), nodes)
     return Finding(Status.SKIP, "no CUDA device", nodes)
 
 

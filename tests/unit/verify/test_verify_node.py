@@ -51,7 +51,7 @@ def test_a_node_that_slurm_does_not_know(run_check: Runner) -> None:
 def test_a_partition_leaves_other_nodes_unverified(run_check: Runner) -> None:
     result = run_check(ANSWERS, FakeSlurm(), partition="other")
     assert result.status == "ERROR"
-    assert "gpu01 is not in partition other" in result.reason
+    assert "gpu[01-02] are not in partition other" in result.reason
 
 
 def test_a_wrong_host_name(run_check: Runner) -> None:

@@ -12,6 +12,9 @@ from hpcsite.site.model import Host
 from hpcsite.verify import jobs, spread, survey
 from hpcsite.verify.cluster import Target
 from hpcsite.verify.context import Context
+from hpcsite.verify.engine import Check, execute
+from hpcsite.verify.suites.node import CHECKS as NODE
+from hpcsite.verify.suites.submission import CHECKS as SUBMISSION
 from hpcsite.verify.suites.submission import find_every_node
 from hpcsite.verify.transport import Answer
 from tests.unit.verify.conftest import Clock
@@ -94,6 +97,19 @@ def test_a_survey_of_two_thousand_is_one_command_bounded_in_time(tmp_path: Path)
     assert len(slurm.asked) == 1
     assert len(slurm.asked[0]) < LONGEST
     assert bounds[0] <= 600
+
+
+@pytest.mark.parametrize("check", [*NODE, *SUBMISSION], ids=lambda check: check.name)
+def test_a_site_that_is_down_is_one_short_sentence(tmp_path: Path, check: Check) -> None:
+    context = big_site(tmp_path, FakeSlurm())
+    nodes = {
+        name: replace(node, states=("DOWN",), reason="power")
+        for name, node in context.cluster.nodes.items()
+    }
+    down = Context(context.core, replace(context.cluster, nodes=nodes), context.evidence)
+    reason = execute(check, down).reason
+    assert reason.count("power") <= 1
+    assert len(reason) < 300
 
 
 def test_nodes_that_do_not_answer_take_a_bounded_time(
