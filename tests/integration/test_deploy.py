@@ -5,6 +5,8 @@ The tests share one site and run in this order; each leaves it deployed.
 
 import base64
 import contextlib
+import hashlib
+import shutil
 import signal
 import subprocess
 import threading
@@ -197,6 +199,49 @@ def test_a_job_survives_a_kill_in_the_scheduler_layer_and_a_new_partition(
 
 def _job_state(site: LabSite, job: str) -> str:
     return site.as_user(f"squeue --noheader --job {job} --format %T")
+
+
+def test_a_clone_without_secrets_cannot_rekey_the_cluster(
+    deployed_site: LabSite, tmp_path: Path
+) -> None:
+    folder = deployed_site.inventory / "secrets"
+    kept = shutil.move(folder, tmp_path / "secrets")
+    try:
+        for options in (["--limit", "gpu01"], [], ["--check"]):
+            outcome = deployed_site.deploy(*options, expect=1)
+            (failure,) = outcome["failures"]
+            assert failure["nodes"] == "head"
+            assert "runs a cluster with another munge key" in failure["message"]
+            assert set(changed(outcome).values()) == {0}
+            assert not folder.exists()
+    finally:
+        shutil.move(kept, folder)
+    assert nothing(deployed_site.deploy())
+
+
+def test_the_munge_key_is_rotated_under_a_running_job(deployed_site: LabSite) -> None:
+    key = deployed_site.inventory / "secrets" / "munge.key"
+    before = key.read_bytes()
+    script = "until test -e /tmp/go; do sleep 0.2; done; srun hostname"
+    job = deployed_site.as_user(f"sbatch --parsable --nodes=2 --wrap '{script}'")
+    until(lambda: _job_state(deployed_site, job) == "RUNNING", 30)
+
+    outcome = deployed_site.deploy("--rotate-munge-key")
+    assert min(changed(outcome).values()) > 0
+    assert key.read_bytes() != before
+    assert key.with_name("munge.key.old").read_bytes() == before
+    for node in NODES:
+        installed = deployed_site.ssh(node, "sha256sum /etc/munge/munge.key").split()[0]
+        assert installed == hashlib.sha256(key.read_bytes()).hexdigest()
+
+    assert _job_state(deployed_site, job) == "RUNNING"
+    deployed_site.ssh("gpu01", "touch /tmp/go")
+    ended = f"sacct --noheader --parsable2 --allocations --job {job} --format State,ExitCode"
+    until(lambda: deployed_site.as_user(ended) == "COMPLETED|0:0", 30)
+    output = deployed_site.ssh("gpu01", f"cat /tmp/slurm-{job}.out; rm /tmp/go")
+    assert sorted(output.split()) == ["gpu01", "gpu02"]
+    _job_over(deployed_site, "gpu01", "gpu02")
+    assert nothing(deployed_site.deploy())
 
 
 def test_a_deploy_holds_the_site_and_ends_on_ctrl_c(deployed_site: LabSite) -> None:
