@@ -7,10 +7,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
+from hpcsite.deploy.changes import group_changes
 from hpcsite.deploy.events import Event, Output, PlayStarted
+from hpcsite.deploy.explain import explain
+from hpcsite.deploy.failures import group_failures
 from hpcsite.deploy.interrupts import on_interrupt
 from hpcsite.deploy.limit import chosen_hosts, critical_hosts
 from hpcsite.deploy.lock import site_lock
@@ -18,7 +21,6 @@ from hpcsite.deploy.options import Options
 from hpcsite.deploy.outcome import (
     Outcome,
     ended_early,
-    group_failures,
     summaries,
     untouched,
     verdict,
@@ -160,7 +162,7 @@ class _Session:
         names = Tally()
         self.progress.note(f"names: /etc/hosts of {fold(others)}")
         self._run(names.add, limit=others, tags=(NAMES_TAG,), variables={})
-        for failure in group_failures(names):
+        for failure in group_failures(names, partial(explain, self.site)):
             reason = failure.message.partition("\n")[0]
             self.progress.note(f"{failure.nodes}: /etc/hosts is left as it is: {reason}")
 
@@ -232,7 +234,8 @@ def _outcome(session: _Session, code: int, started: datetime, duration_s: float)
         limit=options.limit,
         layers=tuple(tally.layers),
         hosts=summaries(tally),
-        failures=group_failures(tally),
+        changes=group_changes(tally),
+        failures=group_failures(tally, partial(explain, session.site)),
         untouched=untouched(tally),
         ended_early=ended_early(tally, last_play(content_dir() / PLAYBOOK)),
         run_dir=session.run_dir.path,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hpcsite.deploy.messages import failure_message
+from hpcsite.deploy.messages import changed_items, failure_message
 from hpcsite.errors import Location
 
 HostStatus = Literal["ok", "changed", "skipped", "failed", "unreachable"]
@@ -32,7 +32,10 @@ class TaskStarted:
 
 @dataclass(frozen=True)
 class HostEvent:
-    """A task ended on one host. `ignored`: it failed, and the play does not mind."""
+    """A task ended on one host. `ignored`: it failed, and the play does not mind.
+
+    `items`: of a loop, those that changed something.
+    """
 
     host: str
     status: HostStatus
@@ -40,6 +43,7 @@ class HostEvent:
     where: Location | None
     message: str = ""
     ignored: bool = False
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ def _host_event(status: HostStatus, data: dict[str, Any]) -> HostEvent:
         where=_location(data),
         message=failure_message(result) if broken else "",
         ignored=bool(data.get("ignore_errors")),
+        items=changed_items(result) if status == "changed" else (),
     )
 
 

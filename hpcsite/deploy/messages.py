@@ -30,16 +30,30 @@ def failure_message(result: dict[str, Any]) -> str:
     return _shortened(text or "failed without a message")
 
 
+def changed_items(result: dict[str, Any]) -> tuple[str, ...]:
+    """Labels of a loop's items that changed something; none where Ansible hides them."""
+    if "censored" in result or result.get("_ansible_no_log"):
+        return ()
+    items = [item for item in result.get("results") or [] if isinstance(item, dict)]
+    labels = [_label(item) for item in items if item.get("changed") and "censored" not in item]
+    return tuple(dict.fromkeys(filter(None, labels)))
+
+
 def _broken(item: Any) -> bool:  # noqa: ANN401 - results hold whatever a module returned
     return isinstance(item, dict) and bool(item.get("failed") or item.get("unreachable"))
 
 
 def _item_message(item: dict[str, Any]) -> str:
+    label, message = _label(item), _one_message(item)
+    return f"{label}: {message}" if label else message
+
+
+def _label(item: dict[str, Any]) -> str:
+    """Name of a loop's item; empty where it has none."""
     label = item.get("_ansible_item_label", item.get("item"))
     if isinstance(label, dict):
-        label = label.get("name", "")
-    message = _one_message(item)
-    return f"{label}: {message}" if label not in (None, "") else message
+        label = label.get("name")
+    return "" if label is None else str(label)
 
 
 def _one_message(result: dict[str, Any]) -> str:

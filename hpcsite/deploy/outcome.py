@@ -4,26 +4,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from hpcsite.deploy.changes import Change
 from hpcsite.deploy.events import HostCounts, PlayStarted
+from hpcsite.deploy.failures import Failure
 from hpcsite.deploy.tally import HostFailure, Tally
 from hpcsite.errors import ExitCode
 from hpcsite.site.model import Frozen
 from hpcsite.site.names import fold
 
 Status = Literal["ok", "failed", "could-not-run", "interrupted"]
-
-
-class Failure(Frozen):
-    """One failure and the nodes that have it in common."""
-
-    nodes: str
-    hosts: tuple[str, ...]
-    kind: Literal["failed", "unreachable"]
-    layer: str
-    task: str
-    file: str
-    line: int
-    message: str
 
 
 class HostSummary(Frozen):
@@ -52,6 +41,7 @@ class Outcome(Frozen):
     limit: str | None
     layers: tuple[str, ...]
     hosts: tuple[HostSummary, ...]
+    changes: tuple[Change, ...] = ()
     failures: tuple[Failure, ...]
     untouched: tuple[str, ...]
     ended_early: str
@@ -102,19 +92,6 @@ def verdict(tally: Tally, *, code: int, critical: frozenset[str], interrupted: b
             reason=f"ansible-playbook ended with {code} and ran no task to its end\n{said}".strip(),
         )
     return Verdict(status="ok", exit_code=ExitCode.OK)
-
-
-def group_failures(tally: Tally) -> tuple[Failure, ...]:
-    """Failures with the nodes that share them, in the order in which they came."""
-    shared: dict[tuple[str, ...], list[str]] = {}
-    kept: dict[tuple[str, ...], HostFailure] = {}
-    for host, failure in tally.failures().items():
-        event = failure.event
-        message = _general(event.message, host)
-        key = (event.status, failure.layer, event.task, str(event.where), message)
-        shared.setdefault(key, []).append(host)
-        kept.setdefault(key, failure)
-    return tuple(_failure(kept[key], hosts) for key, hosts in shared.items())
 
 
 def summaries(tally: Tally) -> tuple[HostSummary, ...]:
@@ -173,22 +150,3 @@ def _position(tally: Tally) -> str:
         return "before the first task"
     play = f"in {tally.play.layer}: {tally.play.what}"
     return f"{play}, task “{tally.task.name}”" if tally.task else play
-
-
-def _general(message: str, host: str) -> str:
-    """Message without the host's own name, so that peers with the same fault are one line."""
-    return message.replace(host, "")
-
-
-def _failure(failure: HostFailure, hosts: list[str]) -> Failure:
-    event = failure.event
-    return Failure(
-        nodes=fold(hosts),
-        hosts=tuple(sorted(hosts)),
-        kind="unreachable" if event.status == "unreachable" else "failed",
-        layer=failure.layer,
-        task=event.task,
-        file=str(event.where.path) if event.where else "",
-        line=event.where.line if event.where else 0,
-        message=event.message,
-    )

@@ -5,9 +5,13 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hpcsite.deploy.outcome import Failure, HostSummary, Outcome
+from hpcsite.deploy.changes import Change
+from hpcsite.deploy.failures import Failure
+from hpcsite.deploy.outcome import HostSummary, Outcome
 from hpcsite.site.names import fold
 
+# What is beyond these is in the log.
+_MAX_FAILURES, _MAX_CHANGES, _MAX_ITEMS = 10, 20, 5
 _HEADLINES = {
     "ok": ("deployed", "bold green"),
     "failed": ("FAILED", "bold red"),
@@ -19,16 +23,49 @@ _HEADLINES = {
 def recap(outcome: Outcome, *, folder: Path) -> Text:
     """Write the whole recap; files below `folder` are named relative to it."""
     text = Text()
-    for failure in outcome.failures:
-        text.append_text(_failure(failure, folder))
+    text.append_text(_failures(outcome.failures, folder))
+    text.append_text(_changed(outcome))
     text.append_text(_counts(outcome.hosts))
     text.append_text(_headline(outcome))
     text.append(f"log: {outcome.log}\n")
-    if hint := _hint(outcome):
+    for hint in _hints(outcome):
         text.append("\n")
         text.append("hint: ", style="cyan")
         text.append(f"{hint}\n")
     return text
+
+
+def _failures(failures: tuple[Failure, ...], folder: Path) -> Text:
+    text = Text()
+    for failure in failures[:_MAX_FAILURES]:
+        text.append_text(_failure(failure, folder))
+    if rest := failures[_MAX_FAILURES:]:
+        nodes = fold(host for failure in rest for host in failure.hosts)
+        text.append(f"… and {len(rest)} more failures, on {nodes}: see the log\n\n")
+    return text
+
+
+def _changed(outcome: Outcome) -> Text:
+    """List the tasks that changed something."""
+    text = Text()
+    if not outcome.changes:
+        return text
+    text.append("would change:\n" if outcome.check else "changed:\n", style="yellow")
+    for change in outcome.changes[:_MAX_CHANGES]:
+        text.append(f"  {change.layer}: {_task(change)} ({change.nodes})\n")
+    if (rest := len(outcome.changes) - _MAX_CHANGES) > 0:
+        text.append(f"  … and {rest} more, see the log\n")
+    text.append("\n")
+    return text
+
+
+def _task(change: Change) -> str:
+    """Name a task, and the items where it was a loop."""
+    if not change.items:
+        return change.task
+    named = ", ".join(change.items[:_MAX_ITEMS])
+    rest = len(change.items) - _MAX_ITEMS
+    return f"{change.task}: {named}" + (f" and {rest} more" if rest > 0 else "")
 
 
 def _failure(failure: Failure, folder: Path) -> Text:
@@ -110,12 +147,18 @@ def _others(outcome: Outcome) -> str:
     return f"the other nodes are {'checked' if outcome.check else 'deployed'}"
 
 
-def _hint(outcome: Outcome) -> str:
+def _hints(outcome: Outcome) -> list[str]:
+    """Say what to do about each cause, then how to go on."""
+    hints = [*(failure.hint for failure in outcome.failures), _next(outcome)]
+    return list(dict.fromkeys(filter(None, hints)))
+
+
+def _next(outcome: Outcome) -> str:
     again = f"hpcsite deploy {shlex.quote(str(outcome.inventory))}"
     if outcome.status == "interrupted":
         return f"a deploy can be run again at any time: {again}"
     if (nodes := _left_out(outcome)) and not outcome.ended_early:
-        return f"when the cause is gone: {again} --limit '{nodes}'"
+        return f"when the cause on the nodes is gone: {again} --limit '{nodes}'"
     if outcome.failures:
         return f"when the cause is gone: {again}"
     return ""

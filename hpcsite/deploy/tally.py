@@ -56,6 +56,7 @@ class Tally:
     finished: Finished | None = None
     gate: HostFailure | None = None
     counts: dict[str, Counter[str]] = field(default_factory=dict)
+    changes: list[tuple[str, HostEvent]] = field(default_factory=list)  # each with its layer
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
     _failures: dict[str, HostFailure] = field(default_factory=dict)
     _went_on: set[str] = field(default_factory=set)
@@ -123,6 +124,8 @@ class Tally:
             self._went_on.add(event.host)
         if self.layer and event.status != "skipped":
             self.layer.add(event, broken=broken)
+        if event.status == "changed":
+            self.changes.append((self.play.layer, event))
 
     def _count(self, event: HostEvent, *, ended: str) -> None:
         counter = self.counts.setdefault(event.host, Counter())

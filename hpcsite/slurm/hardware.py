@@ -27,6 +27,8 @@ _COUNTS = (
     "socketsperboard",
     "threadspercore",
 )
+# In the message of a node that is not what its group declares; deploy knows it by this.
+BREAKS = "breaks its contract"
 # A standing RealMemory is kept while it is at most this part below what could be configured.
 KEPT_WITHIN = 0.10
 
@@ -154,8 +156,11 @@ def contract_problem(node: Candidate, group: NodeGroup, tracking: Tracking) -> s
     broken = [f"group {node.group} declares {fault}" for fault in faults]
     if tracking == "cgroup" and not evidence.can_cgroup:
         missing = ", ".join(sorted(NEEDED_CONTROLLERS - evidence.cgroup_controllers))
-        broken.append(f"its kernel gives no cgroup controllers {missing}, which Slurm needs")
-    return f"{node.name} breaks its contract: {'; '.join(broken)}" if broken else ""
+        broken.append(
+            f"its kernel gives no cgroup controllers {missing}, which Slurm needs: boot it with "
+            "cgroup v2, or set site_slurm_process_tracking to auto or linuxproc"
+        )
+    return f"{node.name} {BREAKS}: {'; '.join(broken)}" if broken else ""
 
 
 def _hardware_faults(evidence: Evidence, declared: Hardware, margin_percent: float) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcsite.deploy.changes import group_changes
 from hpcsite.deploy.deploy import PLAYBOOK
 from hpcsite.deploy.events import (
     Finished,
@@ -17,10 +18,10 @@ from hpcsite.deploy.events import (
     TaskStarted,
     play_of,
 )
+from hpcsite.deploy.failures import Cause, group_failures
 from hpcsite.deploy.outcome import (
     Outcome,
     ended_early,
-    group_failures,
     summaries,
     untouched,
     verdict,
@@ -53,6 +54,7 @@ def outcome_of(
         limit=None,
         layers=tuple(tally.layers),
         hosts=summaries(tally),
+        changes=group_changes(tally),
         failures=group_failures(tally),
         untouched=untouched(tally),
         ended_early=ended_early(tally, last),
@@ -147,6 +149,69 @@ def test_nodes_with_the_same_fault_are_told_once() -> None:
     tally.add(Finished({"head": HostCounts(ok=1), "gpu01": down, "gpu02": down}))
     (failure,) = group_failures(tally)
     assert (failure.nodes, failure.hosts) == ("gpu[01-02]", ("gpu01", "gpu02"))
+
+
+def broken(*messages: tuple[str, str]) -> Tally:
+    """Hosts that failed in one task, each with its message."""
+    tally = Tally()
+    tally.add(LAST)
+    for host, message in messages:
+        tally.add(HostEvent(host, "failed", "Hold", None, message))
+    counts = {host: HostCounts(failed=1) for host, _ in messages}
+    tally.add(Finished({"head": HostCounts(ok=1), **counts}))
+    return tally
+
+
+def test_messages_that_differ_by_the_name_are_said_for_the_set() -> None:
+    # n1 is the beginning of n10.
+    tally = broken(*((host, f"{host} breaks its contract") for host in ("n2", "n1", "n10")))
+    (failure,) = group_failures(tally)
+    assert failure.message == "n[1-2,10] breaks its contract"
+
+
+def test_messages_that_differ_by_more_are_each_shown() -> None:
+    tally = broken(("n1", "n1 has 7 GPUs"), ("n2", "n2 has 6 GPUs"))
+    assert [f.message for f in group_failures(tally)] == ["n1 has 7 GPUs", "n2 has 6 GPUs"]
+
+
+def test_a_cause_that_names_addresses_is_said_for_the_set_with_one_hint() -> None:
+    addresses = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
+
+    def explain(event: HostEvent) -> Cause:
+        address = addresses[event.host]
+        return Cause(f"no key for root@{address}", f"scan {address}", address)
+
+    (failure,) = group_failures(broken(("n1", ""), ("n2", "")), explain)
+    assert failure.message == "no key for root@10.0.0.[1-2]"
+    assert failure.hint == "scan 10.0.0.1; likewise for the others"
+
+
+def test_the_recap_says_a_hint_once_and_caps_failures() -> None:
+    tally = broken(*((f"n{number}", f"has {number} GPUs") for number in range(1, 15)))
+    outcome = outcome_of(tally)
+    failures = tuple(f.model_copy(update={"hint": "mend it"}) for f in outcome.failures)
+    text = recap(outcome.model_copy(update={"failures": failures}), folder=Path("/")).plain
+    assert text.count("hint: mend it\n") == 1
+    assert "has 10 GPUs" in text
+    assert "has 11 GPUs" not in text
+    assert "… and 4 more failures, on n[11-14]: see the log" in text
+
+
+@pytest.mark.parametrize(("check", "words"), [(False, "changed:"), (True, "would change:")])
+def test_the_recap_lists_what_changed(check: bool, words: str) -> None:
+    tally = Tally()
+    tally.add(PlayStarted("base", "all"))
+    for host in ("gpu01", "gpu02"):
+        tally.add(HostEvent(host, "changed", "Keep users", None, items=tuple("abcdefg")))
+    for number in range(30):
+        tally.add(HostEvent("head", "changed", f"Do {number}", None))
+    tally.add(Finished({"head": HostCounts(ok=30, changed=30)}))
+    outcome = outcome_of(tally, code=0, check=check)
+    text = recap(outcome, folder=Path("/")).plain
+    lines = f"{words}\n  base: Keep users: a, b, c, d, e and 2 more (gpu[01-02])\n"
+    assert text.startswith(f"{lines}  base: Do 0 (head)\n")
+    assert "  base: Do 18 (head)\n  … and 11 more, see the log\n" in text
+    assert json.loads(outcome.model_dump_json())["changes"][0]["items"] == list("abcdefg")
 
 
 def test_a_run_that_did_nothing_is_no_success() -> None:

@@ -89,7 +89,9 @@ def test_cgroup_tracking_needs_the_controllers() -> None:
             }
         }
     )
-    assert "cpuset, memory" in contract_problem(node(bare), DECLARED, "cgroup")
+    problem = contract_problem(node(bare), DECLARED, "cgroup")
+    assert "cpuset, memory" in problem
+    assert "site_slurm_process_tracking to auto or linuxproc" in problem
     assert contract_problem(node(bare), DECLARED, "linuxproc") == ""
 
 
