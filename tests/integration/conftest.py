@@ -26,20 +26,18 @@ USER = "alice"
 class LabSite:
     """An inventory of its own, the command line, and a way into its machines."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, name: str = NAME, network: str = NETWORK) -> None:
+        self.name = name
+        self.network = network
         self.folder = folder
         self.state = folder / "state"
-        self.inventory = folder / "a site" / NAME
+        self.inventory = folder / "a site" / name
         self.env = {**os.environ, "HPCSITE_STATE_DIR": str(self.state)}
         source = content_dir() / "inventory" / "lab"
         shutil.copytree(source, self.inventory, ignore=shutil.ignore_patterns(".lab", "secrets"))
-        self.edit("hosts.yml", "10.213.0", NETWORK)
-        self.edit("group_vars/all/lab.yml", "10.213.0", NETWORK)
-        self.edit("group_vars/all/site.yml", "site_name: lab\n", f"site_name: {NAME}\n")
-
-    @property
-    def name(self) -> str:
-        return NAME
+        self.edit("hosts.yml", "10.213.0", network)
+        self.edit("group_vars/all/lab.yml", "10.213.0", network)
+        self.edit("group_vars/all/site.yml", "site_name: lab\n", f"site_name: {name}\n")
 
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.inventory / file
@@ -95,7 +93,7 @@ class LabSite:
             [
                 *("ssh", "-F", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
                 *("-o", f'UserKnownHostsFile="{files / "known_hosts"}"', "-o", "LogLevel=ERROR"),
-                *("-i", str(files / "id_ed25519"), f"root@{NETWORK}.{octets[node]}", command),
+                *("-i", str(files / "id_ed25519"), f"root@{self.network}.{octets[node]}", command),
             ],
             input=stdin if stdin is not None else "",
             capture_output=True,

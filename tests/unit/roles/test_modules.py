@@ -4,6 +4,7 @@ import importlib.util
 import os
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import yaml
@@ -152,7 +153,7 @@ def test_an_empty_list_of_keys_is_written_and_no_list_is_not() -> None:
     users = [{"name": "a"}, {"name": "b", "ssh_keys": []}, {"name": "c", "ssh_keys": ["k"]}]
     present = environment.from_string(variables["__users_present"]).render(site_users=users)
     with_keys = variables["__users_with_keys"].replace("') }}", "') | list }}")
-    kept = environment.from_string(with_keys).render(__users_present=present)
+    kept: Any = environment.from_string(with_keys).render(__users_present=present)
     assert [user["name"] for user in kept] == ["b", "c"]
 
 
