@@ -15,7 +15,7 @@ from hpcsite.deploy.outcome import Outcome
 from hpcsite.deploy.progress import make_progress
 from hpcsite.deploy.recap import recap
 from hpcsite.errors import ExitCode, HpcsiteError
-from hpcsite.site.connection import require_named_user
+from hpcsite.site.connection import require_key, require_named_user
 from hpcsite.site.load import load_site
 from hpcsite.site.model import Site
 from hpcsite.verify.results import Run
@@ -63,6 +63,7 @@ def command(
     """
     require_named_user()
     site = load_site(inventory)
+    require_key(site)
     options = Options(
         limit=limit,
         tags=tuple(tag.strip() for tag in tags.split(",") if tag.strip()),
@@ -71,8 +72,8 @@ def command(
         verbosity=verbose,
         rotate_munge_key=rotate_munge_key,
     )
-    outcome = deploy(site, options, make_progress(console.stderr(), verbosity=verbose))
     out = console.stderr() if as_json else console.stdout()
+    outcome = deploy(site, options, make_progress(console.stderr(), out, verbosity=verbose))
     out.print(recap(outcome, folder=Path.cwd()), end="")
     run: Run | None = None
     error: BaseException | None = None

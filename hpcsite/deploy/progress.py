@@ -43,19 +43,26 @@ class Progress(Protocol):
         """Redraw; called about once a second, events or not."""
 
 
-def make_progress(console: Console, *, verbosity: int) -> Progress:
-    """Choose what suits a console: live on a terminal, else plain; Ansible's output with -v."""
+def make_progress(console: Console, data: Console, *, verbosity: int) -> Progress:
+    """Choose what suits a console: live on a terminal, else plain; Ansible's output with -v.
+
+    Diffs go to `data`.
+    """
     if verbosity:
-        return VerboseProgress(console)
+        return VerboseProgress(console, data)
     live = console.is_terminal and not console.is_dumb_terminal
-    return LiveProgress(console) if live else PlainProgress(console)
+    if not live:
+        return PlainProgress(console, data)
+    # What is written to a terminal beside a live table destroys it.
+    return LiveProgress(console, console if data.is_terminal else data)
 
 
 class PlainProgress:
     """One line, with the time, for each play and each host that drops out."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, data: Console) -> None:
         self._console = console
+        self._data = data
         self._announced: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -84,7 +91,7 @@ class PlainProgress:
 
     def diff(self, diff: Diff) -> None:
         """Print a diff, with the host that it is of; Ansible makes one with --diff only."""
-        self._console.print(Text(f"{diff.host}:\n{diff.text}\n"))
+        self._data.print(Text(f"{diff.host}:\n{diff.text}\n"))
 
     def poll(self) -> None:
         """Nothing moves in a pipe."""
@@ -111,8 +118,8 @@ class VerboseProgress(PlainProgress):
 class LiveProgress(PlainProgress):
     """A table of layers that follows the run; failures scroll above it."""
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
+    def __init__(self, console: Console, data: Console) -> None:
+        super().__init__(console, data)
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._tally = Tally()
         self._started = time.monotonic()

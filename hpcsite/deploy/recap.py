@@ -11,7 +11,7 @@ from hpcsite.deploy.outcome import HostSummary, Outcome
 from hpcsite.site.names import fold
 
 # What is beyond these is in the log.
-_MAX_FAILURES, _MAX_CHANGES, _MAX_ITEMS = 10, 20, 5
+_MAX_FAILURES, _MAX_CHANGES, _MAX_ITEMS = 10, 30, 5
 _HEADLINES = {
     "ok": ("deployed", "bold green"),
     "failed": ("FAILED", "bold red"),

@@ -203,14 +203,14 @@ def test_the_recap_lists_what_changed(check: bool, words: str) -> None:
     tally.add(PlayStarted("base", "all"))
     for host in ("gpu01", "gpu02"):
         tally.add(HostEvent(host, "changed", "Keep users", None, items=tuple("abcdefg")))
-    for number in range(30):
+    for number in range(40):
         tally.add(HostEvent("head", "changed", f"Do {number}", None))
-    tally.add(Finished({"head": HostCounts(ok=30, changed=30)}))
+    tally.add(Finished({"head": HostCounts(ok=40, changed=40)}))
     outcome = outcome_of(tally, code=0, check=check)
     text = recap(outcome, folder=Path("/")).plain
     lines = f"{words}\n  base: Keep users: a, b, c, d, e and 2 more (gpu[01-02])\n"
     assert text.startswith(f"{lines}  base: Do 0 (head)\n")
-    assert "  base: Do 18 (head)\n  … and 11 more, see the log\n" in text
+    assert "  base: Do 28 (head)\n  … and 11 more, see the log\n" in text
     assert json.loads(outcome.model_dump_json())["changes"][0]["items"] == list("abcdefg")
 
 

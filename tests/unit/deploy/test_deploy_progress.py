@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from hpcsite.deploy.events import parse_event
+from hpcsite.deploy.events import Diff, parse_event
 from hpcsite.deploy.interrupts import on_interrupt
 from hpcsite.deploy.progress import LiveProgress, PlainProgress, VerboseProgress, make_progress
 from hpcsite.deploy.tally import Tally
@@ -28,7 +28,7 @@ def pipe(stream: io.StringIO) -> Console:
 def shown(make: Callable[[io.StringIO], Console], recording: str, *, verbosity: int = 0) -> str:
     stream = io.StringIO()
     tally = Tally()
-    with make_progress(make(stream), verbosity=verbosity) as progress:
+    with make_progress(make(stream), pipe(io.StringIO()), verbosity=verbosity) as progress:
         for raw in recorded(recording):
             for event in parse_event(raw):
                 tally.add(event)
@@ -45,12 +45,29 @@ def shown(make: Callable[[io.StringIO], Console], recording: str, *, verbosity: 
 def test_the_display_suits_where_it_goes(
     make: Callable[[io.StringIO], Console], verbosity: int, kind: type
 ) -> None:
-    assert type(make_progress(make(io.StringIO()), verbosity=verbosity)) is kind
+    progress = make_progress(make(io.StringIO()), pipe(io.StringIO()), verbosity=verbosity)
+    assert type(progress) is kind
 
 
 def test_a_dumb_terminal_gets_plain_lines() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
-    assert type(make_progress(console, verbosity=0)) is PlainProgress
+    assert type(make_progress(console, pipe(io.StringIO()), verbosity=0)) is PlainProgress
+
+
+@pytest.mark.parametrize(
+    ("messages", "data", "diff_in_data"),
+    [(pipe, pipe, True), (terminal, pipe, True), (terminal, terminal, False)],
+)
+def test_a_diff_is_data_but_never_beside_a_live_table(
+    messages: Callable[[io.StringIO], Console],
+    data: Callable[[io.StringIO], Console],
+    diff_in_data: bool,
+) -> None:
+    out, error = io.StringIO(), io.StringIO()
+    with make_progress(messages(error), data(out), verbosity=0) as progress:
+        progress.event(Diff("gpu01", "+ a new line"), Tally())
+    assert ("+ a new line" in out.getvalue()) is diff_in_data
+    assert ("+ a new line" in error.getvalue()) is not diff_in_data
 
 
 def test_a_pipe_gets_plain_lines_with_plays_and_failures() -> None:

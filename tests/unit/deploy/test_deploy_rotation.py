@@ -17,6 +17,8 @@ from hpcsite.site.model import Site
 
 REFUSED = HostEvent("head", "failed", "Leave the host out", None, "another munge key")
 
+QUIET = Console(quiet=True)
+
 
 class FakePlaybook:
     """Tells the events of a run that ends in the preflight, or one layer later."""
@@ -43,7 +45,7 @@ class FakePlaybook:
 def run(site: Site, monkeypatch: pytest.MonkeyPatch, *layers: str, rotate: bool = False) -> None:
     monkeypatch.setattr(module, "Playbook", FakePlaybook)
     monkeypatch.setattr(FakePlaybook, "layers", layers)
-    deploy(site, Options(rotate_munge_key=rotate), PlainProgress(Console(quiet=True)))
+    deploy(site, Options(rotate_munge_key=rotate), PlainProgress(QUIET, QUIET))
 
 
 def test_secrets_that_no_host_has_do_not_stay(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +75,7 @@ def test_a_rotation_that_no_host_has_is_undone(site: Site, monkeypatch: pytest.M
 def test_a_rotation_is_of_the_whole_site(site: Site, option: str, value: object) -> None:
     options = replace(Options(rotate_munge_key=True), **{option: value})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=f"does not go with --{option}"):
-        deploy(site, options, PlainProgress(Console(quiet=True)))
+        deploy(site, options, PlainProgress(QUIET, QUIET))
     assert not site.secrets_dir.exists()
 
 
