@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from hpcsite.deploy.changes import group_changes
-from hpcsite.deploy.events import Event, Output, PlayStarted
+from hpcsite.deploy.events import Event, HostEvent, Output, PlayStarted
 from hpcsite.deploy.explain import explain
 from hpcsite.deploy.failures import group_failures
 from hpcsite.deploy.interrupts import on_interrupt
@@ -209,6 +209,8 @@ class _Session:
     def _take(self, event: Event) -> None:
         self.tally.add(event)
         self.progress.event(event, self.tally)
+        if isinstance(event, HostEvent) and event.status == "ok" and event.message:
+            self.progress.note(event.message)
         if isinstance(event, PlayStarted) and self.tally.out_of(self.critical):
             self._stop()
 

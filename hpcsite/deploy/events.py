@@ -83,6 +83,9 @@ class Diff:
 
 Event = PlayStarted | TaskStarted | HostEvent | Finished | Output | Diff
 
+# A task whose message is for the person who deploys, though nothing failed.
+NOTE_TASK = "Name the nodes that this run leaves out of Slurm"
+
 _HOST_STATUS: dict[str, HostStatus] = {
     "runner_on_ok": "ok",
     "runner_on_skipped": "skipped",
@@ -134,12 +137,14 @@ def _host_event(status: HostStatus, data: dict[str, Any]) -> HostEvent:
     if status == "ok" and result.get("changed"):
         status = "changed"
     broken = status in {"failed", "unreachable"}
+    task = str(data.get("task", ""))
+    note = str(result.get("msg", "")) if task.endswith(NOTE_TASK) and status == "ok" else ""
     return HostEvent(
         host=str(data.get("host", "")),
         status=status,
-        task=str(data.get("task", "")),
+        task=task,
         where=_location(data),
-        message=failure_message(result) if broken else "",
+        message=failure_message(result) if broken else note,
         ignored=bool(data.get("ignore_errors")),
         items=changed_items(result) if status == "changed" else (),
     )

@@ -45,6 +45,8 @@ class Configuration:
     """Nodes that have a line and a problem."""
     sound: tuple[str, ...] = ()
     """Nodes that were measured in this run and keep their contract."""
+    outside: tuple[str, ...] = ()
+    """Nodes with a problem that this run did not measure: no task of theirs tells it."""
     removed: tuple[str, ...] = ()
     """Nodes that lose the line which they have: slurmctld would end their jobs."""
     standing_state_dir: str = ""
@@ -89,6 +91,7 @@ def configure(
         sound=tuple(
             c.name for c in candidates if c.evidence and c.name in listed - problems.keys()
         ),
+        outside=tuple(c.name for c in candidates if c.evidence is None and c.name in problems),
         removed=tuple(name for name in before.nodes if name not in listed),
         standing_state_dir=before.keys.get("statesavelocation", "/var/spool"),
     )

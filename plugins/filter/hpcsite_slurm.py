@@ -61,6 +61,7 @@ def slurm_configuration(
         "problems": result.problems,
         "drain": list(result.drain),
         "sound": list(result.sound),
+        "outside": list(result.outside),
         "removed": list(result.removed),
         "standing_state_dir": result.standing_state_dir,
     }

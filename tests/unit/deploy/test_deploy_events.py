@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from hpcsite.deploy.events import (
+    NOTE_TASK,
     Diff,
     Finished,
     HostEvent,
@@ -13,6 +14,7 @@ from hpcsite.deploy.events import (
     plain_text,
 )
 from hpcsite.errors import Location
+from hpcsite.paths import content_dir
 
 TASK = {"task": "Start slurmd", "task_path": "/c/roles/slurmd/tasks/run.yml:7", "host": "gpu01"}
 WHERE = Location(Path("/c/roles/slurmd/tasks/run.yml"), 7)
@@ -80,3 +82,12 @@ def test_a_diff_is_output_and_names_its_host() -> None:
 def test_what_is_unknown_is_ignored() -> None:
     assert parse_event({"event": "EOF"}) == []
     assert parse_event({}) == []
+
+
+def test_a_note_is_a_message_of_a_task_that_went_well() -> None:
+    role = content_dir() / "roles/slurmctld/tasks/configure.yml"
+    assert f"- name: {NOTE_TASK}\n" in role.read_text("utf-8")
+    data = {"host": "head", "task": f"slurmctld : {NOTE_TASK}", "res": {"msg": "gpu02 is left out"}}
+    (event,) = parse_event({"event": "runner_on_ok", "event_data": data})
+    assert isinstance(event, HostEvent)
+    assert event.message == "gpu02 is left out"

@@ -100,6 +100,7 @@ def test_a_known_node_that_breaks_its_contract_keeps_its_line_and_is_drained() -
 def test_a_node_that_nobody_knows_is_left_out_and_named() -> None:
     result = run(keys(), nodes(FOUND, None))
     assert "neither declared" in result.problems["gpu02"]
+    assert result.outside == ("gpu02",)
     assert "gpu02" not in result.slurm_conf
 
 
