@@ -10,7 +10,7 @@ from hpcsite import report
 from hpcsite.cli import console
 from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.errors import UsageError
-from hpcsite.site.connection import require_named_user
+from hpcsite.site.connection import require_key, require_named_user
 from hpcsite.site.load import load_site
 from hpcsite.site.record import last_site_path
 from hpcsite.verify import store
@@ -124,6 +124,7 @@ def command(
     require_named_user()
     inventory, suites = split_words(words)
     site = load_site(inventory or last_site_path())
+    require_key(site)
     options = Options(partition, account, qos, reservation, wait_s)
     with ended_like_interrupt(), listener() as progress:
         run = run_suites(site, suites, checks=checks, options=options, listener=progress)

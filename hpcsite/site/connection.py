@@ -45,6 +45,24 @@ def require_named_user() -> None:
         ) from None
 
 
+def require_key(site: Site) -> None:
+    """Raise `CouldNotRunError` where no host's key file can be read and no agent holds keys.
+
+    Where one host's can, that one is reached, and the others are reported as unreachable.
+    """
+    if os.environ.get("SSH_AUTH_SOCK"):
+        return
+    found = {_Rendered(site.path, h.name, h.vars).first(_KEY) for h in site.hosts.values()}
+    keys = [Path(key).expanduser() for key in sorted(found)]
+    if "" not in found and not any(os.access(key, os.R_OK) for key in keys):
+        raise CouldNotRunError(
+            f"the ssh key {keys[0]} cannot be read, and no ssh agent is running",
+            hint="run `hpcsite lab up`, which makes the key of a lab"
+            if site.keys.lab
+            else f"put the key there, or set {_KEY[0]} to the one that logs in",
+        )
+
+
 def ssh_argv(site: Site, host: Host) -> list[str]:
     """`ssh` with all its options and the destination; append the remote command.
 

@@ -11,7 +11,7 @@ import pytest
 from hpcsite.errors import CouldNotRunError, InvalidSiteError
 from hpcsite.paths import content_dir
 from hpcsite.site import ansible
-from hpcsite.site.connection import ssh_argv
+from hpcsite.site.connection import require_key, ssh_argv
 from hpcsite.site.model import Host, Site, SiteKeys
 from hpcsite.site.record import last_site_path, remember_site
 
@@ -74,6 +74,30 @@ def test_variable_that_cannot_be_used(value: str, says: str) -> None:
     assert problem.message.startswith("ansible_ssh_common_args of gpu01 cannot be")
     assert says in problem.message
     assert problem.hint
+
+
+def test_key_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    site, _ = make(tmp_path, ansible_ssh_private_key_file="{{ inventory_dir }}/id")
+    with pytest.raises(CouldNotRunError, match="/id cannot be read") as caught:
+        require_key(site)
+    assert "set ansible_ssh_private_key_file" in caught.value.hint
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    require_key(site)
+    monkeypatch.delenv("SSH_AUTH_SOCK")
+    (tmp_path / "id").write_text("")
+    require_key(site)
+    require_key(make(tmp_path)[0])
+
+
+def test_one_key_that_is_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    (tmp_path / "gpu01").write_text("")
+    site, host = make(
+        tmp_path, ansible_ssh_private_key_file="{{ inventory_dir }}/{{ inventory_hostname }}"
+    )
+    both = {"gpu01": host, "gpu02": host.model_copy(update={"name": "gpu02"})}
+    require_key(site.model_copy(update={"hosts": both}))
 
 
 def test_environment_finds_configuration_and_tools(monkeypatch: pytest.MonkeyPatch) -> None:
