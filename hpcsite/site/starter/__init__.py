@@ -4,6 +4,8 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import count
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -42,6 +44,16 @@ class Starter:
     gpus: int
     timezone: str = "Etc/UTC"
 
+    @property
+    def free_address(self) -> IPv4Address:
+        """The address nearest to the head's that no machine has; for the sample login node."""
+        taken = {IPv4Address(machine.address) for machine in (self.head, *self.nodes)}
+        head = int(IPv4Address(self.head.address))
+        near = ((head + sign * step) % 2**32 for step in count(1) for sign in (1, -1))
+        # .0 and .255 are mostly the network's own.
+        usable = (IPv4Address(number) for number in near if 0 < number % 256 < 255)
+        return next(address for address in usable if address not in taken)
+
 
 def write_starter(target: Path, starter: Starter) -> None:
     """Write a starter inventory; raises `UsageError` for a folder that holds something."""
@@ -58,7 +70,9 @@ def write_starter(target: Path, starter: Starter) -> None:
         for name, template in _FILES.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            text = templates.get_template(template).render(vars(starter))
+            text = templates.get_template(template).render(
+                vars(starter), free_address=starter.free_address
+            )
             path.write_text(text, encoding="utf-8")
 
     _write(target, fill)

@@ -78,11 +78,41 @@ def test_comments_in_the_starter_are_valid_keys_too(
     assert slurm["site_node_groups"]["node"]["hardware"]["sockets"] == 2
     with pytest.raises(InvalidSiteError) as caught:
         load_site(folder)
-    # One key is a picture of a key, and the login node has the head's address.
+    # One key is a picture of a key.
     assert [problem.message for problem in caught.value.problems] == [
         "this is no public key of hpctest",
-        "head,login have the same address: 10.0.0.10",
     ]
+
+
+def test_sample_login_node_has_an_address_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site"
+    nodes = ("--nodes", "n[1-3]", "--first-address", "10.0.0.11")
+    assert init(monkeypatch, str(folder), "--head", "head=10.0.0.10", *nodes) == ExitCode.OK
+    assert "#       ansible_host: 10.0.0.9\n" in (folder / "hosts.yml").read_text()
+
+
+@pytest.mark.parametrize("command", ["deploy", "verify"])
+def test_missing_ssh_key_is_told_before_anything_runs(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HPCSITE_STATE_DIR", str(tmp_path / "state"))
+    folder = tmp_path / "site"
+    assert init(monkeypatch, str(folder), *REAL) == ExitCode.OK
+    connection = folder / "group_vars/all/connection.yml"
+    connection.write_text(connection.read_text() + "ansible_ssh_private_key_file: /no/key\n")
+    load_site(folder)
+    monkeypatch.setattr(sys, "argv", ["hpcsite", command, str(folder)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == ExitCode.COULD_NOT_RUN
+    assert "the ssh key /no/key cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()
 
 
 def test_lab_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
