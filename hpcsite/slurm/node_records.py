@@ -57,6 +57,12 @@ class SlurmNode:
     memory_in_use_mib: int
     gres_in_use: dict[str, int]
     version: str
+    # Where its slurmd listens; no port where scontrol leaves out the one of slurm.conf.
+    address: str = ""
+    port: str = ""
+    # CPUs that jobs can have, and how many a core has.
+    effective_cpus: int = 0
+    cpus_per_core: int = 1
 
     @property
     def usable(self) -> bool:
@@ -132,6 +138,26 @@ def read_up_partitions(text: str) -> tuple[str, ...]:
     )
 
 
+def read_time_limits(text: str) -> dict[str, int]:
+    """Minutes that a job may run in each partition that has a limit; as `read_nodes`."""
+    if lines := _lines(text, "PartitionName"):
+        said = {_field(line, "PartitionName"): _field(line, "MaxTime") for line in lines}
+        return {name: _minutes(time) for name, time in said.items() if time[:1].isdigit()}
+    limits = {}
+    for entry in read_json(text).get("partitions") or ():
+        time = (entry.get("maximums") or {}).get("time") or {}
+        if time.get("set") and not time.get("infinite"):
+            limits[str(entry.get("name", ""))] = int(time.get("number") or 0)
+    return limits
+
+
+def _minutes(time: str) -> int:
+    """`1-02:03:00` → 1563."""
+    days, _, clock = time.rpartition("-")
+    hours, minutes, _ = clock.split(":")
+    return (int(days or 0) * 24 + int(hours)) * 60 + int(minutes)
+
+
 def read_config(text: str) -> dict[str, str]:
     """Read `scontrol show config`, which has no JSON: `Key = value` lines."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
@@ -161,7 +187,19 @@ def _node(entry: dict[str, Any]) -> SlurmNode:
         memory_in_use_mib=int(entry.get("alloc_memory") or 0),
         gres_in_use=read_gres(str(entry.get("gres_used") or "")),
         version=str(entry.get("version") or ""),
+        address=str(entry.get("address") or ""),
+        port=str(entry.get("port") or ""),
+        effective_cpus=int(entry.get("effective_cpus") or entry.get("cpus") or 0),
+        cpus_per_core=_cpus_per_core(*(entry.get(key) for key in ("cpus", "sockets", "cores"))),
     )
+
+
+def _cpus_per_core(
+    cpus: int | str | None, sockets: int | str | None, cores_per_socket: int | str | None
+) -> int:
+    """Return 1 where Slurm was told to count a core as a CPU, else its threads."""
+    cores = int(sockets or 0) * int(cores_per_socket or 0)
+    return max(int(cpus or 0) // cores, 1) if cores else 1
 
 
 def _lines(text: str, first: str) -> list[str]:
@@ -186,6 +224,12 @@ def _node_of_line(line: str) -> SlurmNode:
         memory_in_use_mib=int(_field(line, "AllocMem") or 0),
         gres_in_use={"gpu": int(allocated["gres/gpu"])} if "gres/gpu" in allocated else {},
         version=_field(line, "Version"),
+        address=_field(line, "NodeAddr"),
+        port=_field(line, "Port"),
+        effective_cpus=int(_field(line, "CPUEfctv") or _field(line, "CPUTot") or 0),
+        cpus_per_core=_cpus_per_core(
+            *(_field(line, key) for key in ("CPUTot", "Sockets", "CoresPerSocket"))
+        ),
     )
 
 

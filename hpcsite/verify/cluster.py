@@ -29,6 +29,8 @@ class Cluster:
     up_partitions: tuple[str, ...]
     config: dict[str, str]
     partition: str | None = field(default=None)
+    # Nodes that do not answer although Slurm gives them jobs, with what is wrong (see `contact`).
+    silent: dict[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -48,7 +50,7 @@ class Cluster:
     def set_aside(self, node: str) -> bool:
         """Whether a node takes no job because people want that, with nothing wrong seen."""
         known = self.nodes.get(node)
-        if known is None or not self._why_not(node):
+        if known is None or node in self.silent or not self._why_not(node):
             return False
         return known.usable or known.set_aside
 
@@ -62,6 +64,8 @@ class Cluster:
             return "not known to Slurm"
         if not known.usable:
             return known.condition
+        if node in self.silent:
+            return self.silent[node]
         if not self._partition_of(known):
             wanted = f"partition {self.partition}" if self.partition else "any partition that is up"
             return f"not in {wanted}"

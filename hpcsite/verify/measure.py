@@ -12,6 +12,7 @@ from hpcsite.slurm.node_records import (
     read_nodes,
     read_up_partitions,
 )
+from hpcsite.verify import contact
 from hpcsite.verify.cluster import Cluster
 from hpcsite.verify.context import Core
 from hpcsite.verify.evidence import Evidence
@@ -28,13 +29,16 @@ def scontrol_show(what: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def measure_cluster(core: Core, evidence: Evidence) -> Cluster:
-    """Ask Slurm for its nodes, partitions and configuration; raises `CouldNotRunError`."""
+    """Ask Slurm for its nodes, partitions and configuration, and the nodes whether they answer.
+
+    Raises `CouldNotRunError`.
+    """
     config = read_config(_ask(core, evidence, "config", ["scontrol", "show", "config"]))
     nodes, partitions = (
         _ask(core, evidence, what, scontrol_show(what)) for what in ("nodes", "partitions")
     )
     try:
-        return Cluster(
+        cluster = Cluster(
             core.site,
             read_nodes(nodes),
             read_up_partitions(partitions),
@@ -47,6 +51,10 @@ def measure_cluster(core: Core, evidence: Evidence) -> Cluster:
             f"the nodes of Slurm {version} cannot be read: {error}",
             hint=f"hpcsite verifies Slurm 22.05 and newer; see {core.folder}/raw/run",
         ) from error
+    try:
+        return replace(cluster, silent=contact.silent(core, cluster, evidence))
+    except UnreachableError as error:
+        raise CouldNotRunError(f"cannot reach {error}", hint="try again") from error
 
 
 def refreshed(core: Core, cluster: Cluster) -> Cluster:

@@ -20,6 +20,7 @@ from hpcsite.site.model import Site
 from hpcsite.slurm.node_records import SlurmOutputError
 from hpcsite.verify import stale
 from hpcsite.verify.access import find_identity, ordinary_user, submit_host
+from hpcsite.verify.choices import require_known
 from hpcsite.verify.context import Context, Core, Options
 from hpcsite.verify.engine import Check, Listener, run_checks
 from hpcsite.verify.evidence import Evidence
@@ -55,8 +56,8 @@ def run_suites(
     """Run suites on a site and store the run, in `store.folder_of(run)`.
 
     `checks` chooses among the suites' checks by name. One run a site at a time. Raises
-    `UsageError` for an unknown name, `CouldNotRunError` if nothing could be run at all. An
-    interrupt (Ctrl-C) ends in a stored run that says so, with no job left.
+    `UsageError` for a name that the suites or Slurm do not know, `CouldNotRunError` if nothing
+    could be run at all. An interrupt (Ctrl-C) ends in a stored run that says so, with no job left.
     """
     chosen = choose(suites, checks)
     return _run_stored(site, chosen, options or Options(), listener or Silent())
@@ -99,6 +100,7 @@ def _run(core: Core, checks: Sequence[Check], listener: Listener) -> tuple[list[
     core.start = Evidence(core.folder, "run")
     core.start.add(evidence)
     context = Context(core, cluster, evidence)
+    require_known(context)
     _cancel_stale(context)
     try:
         return run_checks(core, cluster, checks, listener)

@@ -24,7 +24,7 @@ def light_on_all(context: Context) -> Claim:
 
 
 def find_state(context: Context) -> Finding:
-    """Slurm's state of each compute node of the inventory."""
+    """Slurm's state of each compute node of the inventory, and whether its slurmd answers."""
     cluster = context.cluster
     if context.core.start:
         context.evidence.add(context.core.start)
@@ -162,7 +162,13 @@ def _values(found: Survey, node: str) -> dict[str, str]:
 
 
 ANY = (needs.compute_nodes(1),)
-STATE = Check("node", "state", "No compute node is down or drained.", find_state, ANY)
+STATE = Check(
+    "node",
+    "state",
+    "Slurm calls no compute node down or drained, and each one's slurmd answers.",
+    find_state,
+    ANY,
+)
 CHECKS = (
     STATE,
     Check(

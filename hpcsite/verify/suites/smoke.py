@@ -13,7 +13,7 @@ from hpcsite.verify.suites.accounting import find_success, light_on_chosen, with
 
 
 def find_nodes(context: Context) -> Finding:
-    """Nodes that are down, or that a deploy drained; those that others set aside are named."""
+    """Nodes that are down, silent or drained by a deploy; those that others set aside are named."""
     cluster = context.cluster
     if context.core.start:
         context.evidence.add(context.core.start)
@@ -38,7 +38,7 @@ CHECKS = (
     Check(
         "smoke",
         "nodes",
-        "No compute node is down, or drained by a deploy.",
+        "Every compute node that takes jobs answers; none is down, or drained by a deploy.",
         find_nodes,
         (needs.compute_nodes(1),),
     ),

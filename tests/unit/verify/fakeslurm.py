@@ -122,6 +122,8 @@ class FakeSlurm:
     def _healthy(self, host: Host, argv: list[str], line: str) -> str:
         if " show " in line and "CUDA_VISIBLE_DEVICES" in line:
             return self._devices(argv)
+        if "contact" in argv:
+            return "".join(f"@ {node} yes\n" for node in argv[4::3])
         if "survey" in line:
             return self._survey(host, argv)
         if "coproc" in line:

@@ -83,6 +83,8 @@ def test_nodes_of_a_scontrol_without_json() -> None:
         memory_in_use_mib=128,
         gres_in_use={"gpu": 3},
         version="22.05.8",
+        address="10.0.0.21",
+        effective_cpus=8,
     )
     quiet = LINE.partition(" AllocTRES")[0].replace("MIXED+DRAIN", "IDLE*") + " AllocTRES= \n"
     node = read_nodes(quiet)["gpu01"]
