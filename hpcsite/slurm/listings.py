@@ -1,7 +1,7 @@
 """Reading the text of squeue and scontrol, which every release of Slurm prints alike. Pure."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from hpcsite.slurm.conf import expand
@@ -58,6 +58,21 @@ def _states(text: str) -> Iterator[NodeState]:
             words = re.split(r"[+*~#!%$@^-]+", found["state"])
             states = frozenset({*filter(None, words), *starred})
             yield NodeState(found["name"], states, (found["reason"] or "").strip())
+
+
+def to_drain(states: Mapping[str, NodeState], reasons: Mapping[str, str], mark: str) -> list[str]:
+    """Choose the nodes that are to be drained, or whose reason has changed: node → reason.
+
+    A node that somebody else drained, whose reason does not begin with `mark`, keeps its reason.
+    """
+    chosen = []
+    for name, reason in reasons.items():
+        state = states.get(name)
+        ours = state is not None and state.drained and state.reason.startswith(mark)
+        stale = ours and state is not None and state.reason.split() != reason.split()
+        if state is None or not state.drained or stale:
+            chosen.append(name)
+    return chosen
 
 
 def jobs_on(listing: str, nodes: Collection[str]) -> dict[str, list[str]]:

@@ -109,6 +109,16 @@ def slurm_drained_nodes(listing: str, reason: str = "") -> list[str]:
     return [node.name for node in states if node.drained and node.reason.startswith(reason)]
 
 
+def slurm_nodes_to_drain(
+    listing: str, drain: Sequence[str], problems: Mapping[str, str], mark: str
+) -> list[str]:
+    """Choose which nodes to drain by `scontrol --oneliner show node`; see `to_drain`."""
+    from hpcsite.slurm.listings import read_node_states, to_drain
+
+    reasons = {str(name): f"{mark}{problems[name]}" for name in drain}
+    return to_drain(read_node_states(str(listing)), reasons, mark)
+
+
 def slurm_node(listing: str, name: str) -> dict[str, Any]:
     """Say of a node in `scontrol --oneliner show node` whether it is heard, and its fault."""
     from hpcsite.slurm.listings import read_node_states
@@ -195,6 +205,7 @@ class FilterModule:
             "slurm_action": slurm_action,
             "slurm_configuration": slurm_configuration,
             "slurm_drained_nodes": slurm_drained_nodes,
+            "slurm_nodes_to_drain": slurm_nodes_to_drain,
             "slurm_fold": slurm_fold,
             "slurm_jobs_on": slurm_jobs_on,
             "slurm_node": slurm_node,

@@ -1,6 +1,6 @@
 import pytest
 
-from hpcsite.slurm.listings import jobs_on, read_node_states
+from hpcsite.slurm.listings import jobs_on, read_node_states, to_drain
 
 # scontrol --oneliner show node, of Slurm 24.11 and shortened; the star is 21.08's.
 NODES = """\
@@ -49,3 +49,12 @@ def test_jobs_are_found_by_the_nodes_that_they_hold() -> None:
     listing = "12|gpu[01-02]\n13_4|gpu02\n14|\n15|cpu[1-3]\n"
     assert jobs_on(listing, ["gpu02", "gpu03"]) == {"gpu02": ["12", "13_4"]}
     assert jobs_on(listing, ["gpu03"]) == {}
+
+
+def test_a_reason_of_our_own_is_renewed_and_anothers_is_left() -> None:
+    mark = "hpcsite: "
+    ours = "NodeName=gpu10 State=IDLE+DRAIN Reason=hpcsite: 8 GPUs [root@2026-11-30T13:40:07]\n"
+    states = read_node_states(NODES + ours)
+    wanted = dict.fromkeys(("gpu01", "gpu02", "gpu10", "new"), "hpcsite: 2 GPUs")
+    assert to_drain(states, wanted, mark) == ["gpu01", "gpu10", "new"]
+    assert to_drain(states, {"gpu10": "hpcsite: 8 GPUs"}, mark) == []
