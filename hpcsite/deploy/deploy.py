@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from hpcsite.deploy.changes import group_changes
 from hpcsite.deploy.events import Event, HostEvent, Output, PlayStarted
-from hpcsite.deploy.explain import explain
+from hpcsite.deploy.explain import explained
 from hpcsite.deploy.failures import group_failures
 from hpcsite.deploy.interrupts import on_interrupt
 from hpcsite.deploy.limit import chosen_hosts, critical_hosts
@@ -162,7 +162,7 @@ class _Session:
         names = Tally()
         self.progress.note(f"names: /etc/hosts of {fold(others)}")
         self._run(names.add, limit=others, tags=(NAMES_TAG,), variables={})
-        for failure in group_failures(names, partial(explain, self.site)):
+        for failure in group_failures(names):
             reason = failure.message.partition("\n")[0]
             self.progress.note(f"{failure.nodes}: /etc/hosts is left as it is: {reason}")
 
@@ -179,6 +179,8 @@ class _Session:
         with self.run_dir.open_log() as log:
 
             def on_event(event: Event) -> None:
+                if isinstance(event, HostEvent):
+                    event = explained(self.site, event)
                 if isinstance(event, Output):
                     log.write(event.text.rstrip("\n") + "\n")
                     log.flush()
@@ -237,7 +239,7 @@ def _outcome(session: _Session, code: int, started: datetime, duration_s: float)
         layers=tuple(tally.layers),
         hosts=summaries(tally),
         changes=group_changes(tally),
-        failures=group_failures(tally, partial(explain, session.site)),
+        failures=group_failures(tally),
         untouched=untouched(tally),
         ended_early=ended_early(tally, last_play(content_dir() / PLAYBOOK)),
         run_dir=session.run_dir.path,

@@ -34,7 +34,8 @@ class TaskStarted:
 class HostEvent:
     """A task ended on one host. `ignored`: it failed, and the play does not mind.
 
-    `items`: of a loop, those that changed something.
+    `items`: of a loop, those that changed something. `hint`: what to do about a failure.
+    `address`: that of an unreachable host, which stands in `message`.
     """
 
     host: str
@@ -44,6 +45,8 @@ class HostEvent:
     message: str = ""
     ignored: bool = False
     items: tuple[str, ...] = ()
+    hint: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ import re
 import shlex
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from hpcsite.deploy.events import HostEvent
-from hpcsite.deploy.failures import Cause
 from hpcsite.errors import InvalidSiteError
 from hpcsite.site.connection import ssh_argv
 from hpcsite.site.model import Site
@@ -23,17 +24,33 @@ _HOST_KEY = re.compile(
 _TIMEOUT_S = 10
 
 
-def explain(site: Site, event: HostEvent) -> Cause:
-    """Find the cause of a failure. Asks ssh for its configuration; connects to nothing."""
+class Cause(NamedTuple):
+    """What is wrong with a host, and what to do about it."""
+
+    message: str
+    hint: str
+
+
+def explained(site: Site, event: HostEvent) -> HostEvent:
+    """Put the cause of a failure into its event.
+
+    Asks ssh for its configuration; connects to nothing.
+    """
+    if event.status == "failed" and BREAKS in event.message:
+        return replace(event, hint=_contract_hint(site))
     if event.status != "unreachable":
-        return Cause(event.message, _contract_hint(site) if BREAKS in event.message else "")
+        return event
     ssh = ssh_settings(site, event.host)
     address = ssh.get("hostname", "")
     if ssh and _KEY_REFUSED.search(event.message):
-        return _key_refused(ssh, address)
-    if ssh and _HOST_KEY.search(event.message):
-        return _host_key(ssh, address)
-    return Cause(event.message, _lab_hint(site), address)
+        message, hint = _key_refused(ssh, address)
+    elif ssh and _HOST_KEY.search(event.message):
+        message, hint = _host_key(ssh, address)
+    else:
+        # mitogen says "Connection timed out." and no more.
+        prefix = f"{address}: " if address and address not in event.message else ""
+        message, hint = f"{prefix}{event.message}", _lab_hint(site)
+    return replace(event, message=message, hint=hint, address=address)
 
 
 def ssh_settings(site: Site, name: str) -> dict[str, str]:
@@ -70,12 +87,11 @@ def _key_refused(ssh: dict[str, str], address: str) -> Cause:
         return Cause(
             f"none of your ssh keys was accepted for {user}@{address}",
             hint.replace("its public half", "the public half of one"),
-            address,
         )
     if not Path(key).exists():
         hint = "ansible_ssh_private_key_file in the inventory names it"
-        return Cause(f"the key {key} for {user}@{address} does not exist here", hint, address)
-    return Cause(f"the key {key} was refused for {user}@{address}", hint, address)
+        return Cause(f"the key {key} for {user}@{address} does not exist here", hint)
+    return Cause(f"the key {key} was refused for {user}@{address}", hint)
 
 
 def _host_key(ssh: dict[str, str], address: str) -> Cause:
@@ -93,15 +109,12 @@ def _host_key(ssh: dict[str, str], address: str) -> Cause:
     searched = [*files, *_files(ssh.get("globalknownhostsfile", ""))]
     holder = next((known for known in searched if _knows(known, entry)), "")
     if not holder:
-        return Cause(
-            f"the host key of {address} is unknown: it is not in {files[0]}", compare, address
-        )
+        return Cause(f"the host key of {address} is unknown: it is not in {files[0]}", compare)
     return Cause(
         f"{address} shows another host key than {holder} has: it was installed anew, or another "
         "machine answers there",
         f"find out which; if it was installed anew: ssh-keygen -R {shlex.quote(entry)} "
         f"-f {shlex.quote(holder)}, then {compare}",
-        address,
     )
 
 

@@ -1,8 +1,7 @@
 """The failures of a run: which nodes share one, what was said, and what to do about its cause."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 from hpcsite.deploy.events import HostEvent
@@ -28,41 +27,24 @@ class Failure(Frozen):
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Cause:
-    """What is wrong with a host, in words. `address` is that of the host, if it is in them."""
-
-    message: str
-    hint: str = ""
-    address: str = ""
-
-
-def as_said(event: HostEvent) -> Cause:
-    """Take a failure's own words."""
-    return Cause(event.message)
-
-
-def group_failures(
-    tally: Tally, explain: Callable[[HostEvent], Cause] = as_said
-) -> tuple[Failure, ...]:
+def group_failures(tally: Tally) -> tuple[Failure, ...]:
     """Failures with the nodes that share them, in the order in which they came.
 
     Messages that differ only by the host's own name or address are one, and name all the hosts.
     """
-    shared: dict[tuple[str, ...], list[tuple[HostFailure, Cause]]] = {}
-    for host, failure in tally.failures().items():
+    shared: dict[tuple[str, ...], list[HostFailure]] = {}
+    for failure in tally.failures().values():
         event = failure.event
-        cause = explain(event)
-        message = _generalised(cause, host)
+        message = _generalised(event)
         key = (event.status, failure.layer, event.task, str(event.where), message)
-        shared.setdefault(key, []).append((failure, cause))
+        shared.setdefault(key, []).append(failure)
     return tuple(_failure(key[-1], members) for key, members in shared.items())
 
 
-def _generalised(cause: Cause, host: str) -> str:
+def _generalised(event: HostEvent) -> str:
     """Put marks in the places of the host's own name and address."""
-    text = _whole(host).sub(_NODES, cause.message)
-    return _whole(cause.address).sub(_ADDRESSES, text) if cause.address else text
+    text = _whole(event.host).sub(_NODES, event.message)
+    return _whole(event.address).sub(_ADDRESSES, text) if event.address else text
 
 
 def _whole(word: str) -> re.Pattern[str]:
@@ -70,13 +52,13 @@ def _whole(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w-])")
 
 
-def _failure(message: str, members: Sequence[tuple[HostFailure, Cause]]) -> Failure:
-    failure, cause = members[0]
-    event = failure.event
-    hosts = sorted(other.event.host for other, _ in members)
-    addresses = fold(dict.fromkeys(c.address for _, c in members if c.address))
-    hint = cause.hint
-    if len({c.hint for _, c in members}) > 1:
+def _failure(message: str, members: Sequence[HostFailure]) -> Failure:
+    failure, event = members[0], members[0].event
+    events = [member.event for member in members]
+    hosts = sorted(other.host for other in events)
+    addresses = fold({other.address for other in events if other.address})
+    hint = event.hint
+    if len({other.hint for other in events}) > 1:
         hint += "; likewise for the others"
     return Failure(
         nodes=fold(hosts),

@@ -18,7 +18,7 @@ from hpcsite.deploy.events import (
     TaskStarted,
     play_of,
 )
-from hpcsite.deploy.failures import Cause, group_failures
+from hpcsite.deploy.failures import group_failures
 from hpcsite.deploy.outcome import (
     Outcome,
     ended_early,
@@ -175,13 +175,13 @@ def test_messages_that_differ_by_more_are_each_shown() -> None:
 
 
 def test_a_cause_that_names_addresses_is_said_for_the_set_with_one_hint() -> None:
-    addresses = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
-
-    def explain(event: HostEvent) -> Cause:
-        address = addresses[event.host]
-        return Cause(f"no key for root@{address}", f"scan {address}", address)
-
-    (failure,) = group_failures(broken(("n1", ""), ("n2", "")), explain)
+    tally = Tally()
+    tally.add(LAST)
+    for host, address in (("n1", "10.0.0.1"), ("n2", "10.0.0.2")):
+        said, hint = f"no key for root@{address}", f"scan {address}"
+        tally.add(HostEvent(host, "unreachable", "Look", None, said, hint=hint, address=address))
+    tally.add(Finished({host: HostCounts(unreachable=1) for host in ("n1", "n2")}))
+    (failure,) = group_failures(tally)
     assert failure.message == "no key for root@10.0.0.[1-2]"
     assert failure.hint == "scan 10.0.0.1; likewise for the others"
 
