@@ -13,12 +13,11 @@ from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.results import Status
 from hpcsite.verify.suites import needs
+from hpcsite.verify.suites.bad_requests import find_bad_requests
 from hpcsite.verify.suites.node import light_on_all
 
 # slurmctld looks for jobs over their time every 30 s (slurmctld/job_mgr.c, PERIODIC_TIMEOUT).
 _TIMEOUT_SEEN_S = 45
-# slurmctld cannot be asked, which says nothing about a request (slurm_errno.h's messages).
-_NO_CONTROLLER = re.compile(r"(?i)unable to contact|timed out|connection refused|communication")
 
 
 def find_every_node(context: Context) -> Finding:
@@ -132,33 +131,6 @@ def find_time_limit(context: Context) -> Finding:
 
 def _light_on_last(context: Context) -> Claim:
     return Claim(frozenset(names(tuple(_last_node(context)))), Mode.LIGHT)
-
-
-def impossible(context: Context) -> dict[str, list[str]]:
-    """Return requests that no cluster may take, by what is asked."""
-    cluster = context.cluster
-    nodes = len(cluster.nodes) + 1
-    asked = {
-        "an unknown partition": ["--partition=hpcsite-has-no-such-partition"],
-        f"{nodes} nodes of {nodes - 1}": [f"--nodes={nodes}", f"--ntasks={nodes}"],
-    }
-    if most := max((known.gres.get("gpu", 0) for known in cluster.nodes.values()), default=0):
-        asked[f"{most + 1} GPUs on a node"] = ["--nodes=1", f"--gres=gpu:{most + 1}"]
-    return asked
-
-
-def find_bad_requests(context: Context) -> Finding:
-    """Each impossible request is refused at once."""
-    tally = Tally()
-    for what, flags in impossible(context).items():
-        argv = jobs.sbatch([*context.job_flags(None, minutes=1), *flags], "true")
-        answer = context.user(argv, "bad-request")
-        if accepted := jobs.job_ids(answer.stdout):
-            jobs.cancel(context, accepted)
-            tally.wrong.append(f"Slurm took a job that asks for {what}")
-        elif _NO_CONTROLLER.search(answer.stderr) or "sbatch: error" not in answer.stderr:
-            tally.unknown.append(f"asking for {what}: {answer.complaint}")
-    return tally.finding()
 
 
 ONE = (needs.compute_nodes(1),)

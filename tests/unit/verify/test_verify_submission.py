@@ -11,9 +11,8 @@ from tests.unit.verify.fakeslurm import (
     make_site,
 )
 
-TIME_LIMIT, EVERY_NODE, MULTI_NODE, BAD_REQUESTS = CHECKS
+TIME_LIMIT, EVERY_NODE, MULTI_NODE, _ = CHECKS
 SUCCESS, FAILURE = ACCOUNTING
-REFUSED = (1, "", "sbatch: error: Requested node configuration is not available\n")
 TASKS = "node=gpu01 of=2\nnode=gpu02 of=2\n"
 
 
@@ -138,36 +137,6 @@ def test_two_nodes_of_which_one_is_down_is_an_error(run_check: Runner) -> None:
     result = run_check(MULTI_NODE, FakeSlurm(nodes="nodes-drained.json"))
     assert result.status == "ERROR"
     assert "needs 2 nodes, 1 can be used: gpu02" in result.reason
-
-
-def test_refused_requests_pass(run_check: Runner) -> None:
-    slurm = FakeSlurm(answers={"sbatch": REFUSED})
-    assert run_check(BAD_REQUESTS, slurm).status == "PASS"
-    asked = "\n".join(slurm.asked)
-    assert "--gres=gpu:9" in asked
-    assert "--nodes=3" in asked
-
-
-def test_an_impossible_request_that_is_taken_fails_and_is_cancelled(run_check: Runner) -> None:
-    slurm = FakeSlurm(answers={"--nodes=3": REFUSED, "no-such-partition": REFUSED})
-    result = run_check(BAD_REQUESTS, slurm)
-    assert (result.status, result.reason) == (
-        "FAIL",
-        "Slurm took a job that asks for 9 GPUs on a node",
-    )
-    assert slurm.jobs[1].state == "CANCELLED"
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        "sbatch: error: Unable to contact slurm controller (connect failure)\n",
-        "bash: sbatch: command not found\n",
-    ],
-)
-def test_a_request_that_nobody_judged_is_an_error(run_check: Runner, error: str) -> None:
-    result = run_check(BAD_REQUESTS, FakeSlurm(answers={"sbatch": (1, "", error)}))
-    assert result.status == "ERROR"
 
 
 def test_a_job_that_accounting_lost(run_check: Runner) -> None:
