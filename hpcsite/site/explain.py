@@ -38,23 +38,24 @@ def check_keys(draft: Draft) -> list[Problem]:
     raw = {name.removeprefix(PREFIX): value for name, value in draft.raw.items()}
     known = {name: value for name, value in raw.items() if name in FIELDS}
     problems: dict[KeyPath, Problem] = {}
-    for error in _errors(known):
+    valid, errors = _validated(known)
+    for error in errors:
         path, problem = _explain(error, known, draft)
         if error["type"] != "missing" or not _is_mistyped(error["loc"], raw):
             problems.setdefault(path, problem)
     partial = Partial(PREFIX)
-    draft.keys = partial.keys(raw)
+    part = partial.keys(raw)
+    draft.keys = valid or part
     draft.invalid, draft.kept = partial.invalid, partial.kept
     return list(problems.values())
 
 
-def _errors(raw: dict[str, Any]) -> list[ErrorDetails]:
+def _validated(raw: dict[str, Any]) -> tuple[SiteKeys | None, list[ErrorDetails]]:
     """Validate strictly, so that Ansible's templates see the types that Python sees."""
     try:
-        SiteKeys.model_validate_json(json.dumps(raw), strict=True)
+        return SiteKeys.model_validate_json(json.dumps(raw), strict=True), []
     except ValidationError as error:
-        return error.errors(include_url=False)
-    return []
+        return None, error.errors(include_url=False)
 
 
 def _is_mistyped(loc: KeyPath, raw: dict[str, Any]) -> bool:
