@@ -63,6 +63,7 @@ class SlurmNode:
     # CPUs that jobs can have, and how many a core has.
     effective_cpus: int = 0
     cpus_per_core: int = 1
+    sockets: int = 1
 
     @property
     def usable(self) -> bool:
@@ -190,6 +191,7 @@ def _node(entry: dict[str, Any]) -> SlurmNode:
         address=str(entry.get("address") or ""),
         port=str(entry.get("port") or ""),
         effective_cpus=int(entry.get("effective_cpus") or entry.get("cpus") or 0),
+        sockets=int(entry.get("sockets") or 1),
         cpus_per_core=_cpus_per_core(*(entry.get(key) for key in ("cpus", "sockets", "cores"))),
     )
 
@@ -227,6 +229,7 @@ def _node_of_line(line: str) -> SlurmNode:
         address=_field(line, "NodeAddr"),
         port=_field(line, "Port"),
         effective_cpus=int(_field(line, "CPUEfctv") or _field(line, "CPUTot") or 0),
+        sockets=int(_field(line, "Sockets") or 1),
         cpus_per_core=_cpus_per_core(
             *(_field(line, key) for key in ("CPUTot", "Sockets", "CoresPerSocket"))
         ),

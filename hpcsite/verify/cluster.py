@@ -58,6 +58,19 @@ class Cluster:
         """Whether a small job, with a GPU where there are some, needs to wait for nobody."""
         return self.nodes[target.name].has_room(memory_mib)
 
+    def holds(self, node: str, memory_mib: int) -> tuple[int, str]:
+        """How many jobs of one CPU and so much memory an empty node holds, and what limits them."""
+        known, tracked = self.nodes[node], self.config.get("SelectTypeParameters", "").upper()
+        whole = any(word in tracked for word in ("CR_CORE", "CR_SOCKET", "ONE_TASK_PER_CORE"))
+        # A job gets whole cores, or sockets, where those are what Slurm hands out.
+        each = known.cpus_per_core if whole else 1
+        if "CR_SOCKET" in tracked:
+            each = known.cpus // max(known.sockets, 1)
+        cpus = known.effective_cpus // max(each, 1), f"{known.effective_cpus} CPUs for jobs"
+        if "MEMORY" not in tracked:
+            return cpus
+        return min(cpus, (known.memory_mib // memory_mib, f"{known.memory_mib} MiB of memory"))
+
     def _why_not(self, node: str) -> str:
         known = self.nodes.get(node)
         if known is None:

@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from hpcsite.slurm.job_records import SlurmJob
 from hpcsite.verify import jobs
 from hpcsite.verify.claims import Claim, Mode
-from hpcsite.verify.cluster import Target, names
+from hpcsite.verify.cluster import Cluster, Target, names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
@@ -19,6 +19,9 @@ from hpcsite.verify.suites import needs
 _HOLDS_S = 4.0
 _RELEASED_WITHIN_S = 20.0
 _WAITS_FOR_A_GPU = frozenset(("Resources", "Priority"))
+_MEMORY_MIB = 64
+# A job waits for these whatever is free: limits of its user, account or QOS (squeue(1)).
+_LIMITS = ("Assoc", "QOS", "Max")
 _SLEEP = "exec sleep 300"
 _SHOW = (
     'for job in "$@"; do srun --jobid="$job" --overlap --input=none --ntasks=1 '
@@ -66,17 +69,37 @@ def split_devices(text: str) -> list[str]:
     return [device for device in text.split(",") if device and device != "NoDevFiles"]
 
 
-def fill_targets(targets: Sequence[Target]) -> list[Target]:
-    """One node of each group."""
+def too_small(cluster: Cluster, node: str) -> str:
+    """Why one-CPU jobs cannot take all GPUs of a node; empty if they can, or it is not known."""
+    group = cluster.group_of(node)[1]
+    if node not in cluster.nodes or not group.gpus:
+        return ""
+    gpus = group.gpus.count
+    jobs_at_once, limit = cluster.holds(node, _MEMORY_MIB)
+    if jobs_at_once >= gpus:
+        return ""
+    return f"{node} has {gpus} GPUs, but with {limit} it holds {jobs_at_once} single-GPU jobs"
+
+
+def fillable(context: Context) -> str:
+    """Need of `gpu_fill`: a node with GPUs that single-GPU jobs can fill."""
+    cluster = context.cluster
+    small = [too_small(cluster, node) for node in cluster.gpu_declared]
+    return small[0] if all(small) else ""
+
+
+def fill_targets(cluster: Cluster) -> list[Target]:
+    """One node of each group, of those that can be filled."""
     first: dict[str, Target] = {}
-    for target in targets:
-        first.setdefault(target.group, target)
+    for target in cluster.gpu_targets:
+        if not too_small(cluster, target.name):
+            first.setdefault(target.group, target)
     return list(first.values())
 
 
 def find_fill(context: Context) -> Finding:
     """As many single-GPU jobs as a node has GPUs fill it, and one more waits for the next."""
-    targets = fill_targets(context.cluster.gpu_targets)
+    targets = fill_targets(context.cluster)
     if not targets:
         why = "; ".join(context.cluster.blocked)
         raise NotMeasuredError(f"no node with GPUs can be used: {why}")
@@ -93,6 +116,8 @@ def _fill(context: Context, target: Target, tally: Tally) -> None:
         ids += _single_gpu_jobs(context, target, target.gpus)
         running = jobs.wait_started(context, ids)
         if fault := not_filled(running, target):
+            if held_by_limits(running):
+                raise NotMeasuredError(f"{fault}; that is a limit of Slurm's for the user")
             refuse_if_used(context, target, running)
             tally.wrong.append(fault)
             return
@@ -106,7 +131,9 @@ def _fill(context: Context, target: Target, tally: Tally) -> None:
 
 def _single_gpu_jobs(context: Context, target: Target, count: int) -> list[int]:
     flags = ("--gres=gpu:1", "--cpus-per-task=1")
-    return jobs.submit(context, target, _SLEEP, *flags, count=count, minutes=5)
+    return jobs.submit(
+        context, target, _SLEEP, *flags, count=count, minutes=5, memory_mib=_MEMORY_MIB
+    )
 
 
 def wait_idle(context: Context, target: Target) -> None:
@@ -129,6 +156,13 @@ def not_filled(running: jobs.Jobs, target: Target) -> str:
     others = Counter(f"{job.state} ({job.reason})" for job in running.values() if not job.running)
     rest = ", ".join(f"{count} {state}" for state, count in others.items()) or "the rest is gone"
     return f"{up} of {target.gpus} single-GPU jobs run on the empty {target.name}: {rest}"
+
+
+def held_by_limits(running: jobs.Jobs) -> bool:
+    """Whether jobs wait although the node has what they ask for."""
+    return any(
+        job.state == "PENDING" and job.reason.startswith(_LIMITS) for job in running.values()
+    )
 
 
 def refuse_if_used(context: Context, target: Target, running: jobs.Jobs) -> None:
@@ -189,7 +223,7 @@ def excess_fault(job: SlurmJob | None, target: Target) -> str:
 
 
 def _whole(context: Context) -> Claim:
-    targets = fill_targets(context.cluster.gpu_targets)
+    targets = fill_targets(context.cluster)
     return Claim(frozenset(names(tuple(targets))), Mode.WHOLE)
 
 
@@ -203,7 +237,7 @@ CHECKS = (
         "gpu_fill",
         "Single-GPU jobs fill a node with different devices; one more waits for a free GPU.",
         find_fill,
-        (needs.gpus,),
+        (needs.gpus, fillable),
         _whole,
     ),
     Check(

@@ -1,7 +1,13 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from hpcsite.verify.context import Context
+from hpcsite.verify.engine import execute
+from hpcsite.verify.results import Result
 from hpcsite.verify.suites.gres import CHECKS
-from tests.unit.verify.fakeslurm import FakeSlurm, Runner
+from tests.unit.verify.fakeslurm import FakeSlurm, Job, Runner, context_for
 
 FILL, BINDING = CHECKS
 
@@ -46,6 +52,49 @@ def test_a_node_that_never_gets_idle_is_busy(run_check: Runner) -> None:
     result = run_check(FILL, FakeSlurm(answers={"scontrol show nodes": busy}), wait_s=3)
     assert (result.status, result.reason.split(":")[0]) == ("ERROR", "could not run")
     assert "nodes busy: gpu01" in result.reason
+
+
+def shaped(tmp_path: Path, slurm: FakeSlurm, **shape: int) -> Result:
+    """Fill nodes of another shape."""
+    context = context_for(tmp_path, slurm)
+    nodes = {
+        name: replace(node, **shape)  # type: ignore[arg-type]
+        for name, node in context.cluster.nodes.items()
+    }
+    return execute(
+        FILL, Context(context.core, replace(context.cluster, nodes=nodes), context.evidence)
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ({"effective_cpus": 2}, "with 2 CPUs for jobs it holds 2 single-GPU jobs"),
+        ({"cpus_per_core": 2}, "with 8 CPUs for jobs it holds 4 single-GPU jobs"),
+        ({"memory_mib": 500}, "with 500 MiB of memory it holds 7 single-GPU jobs"),
+    ],
+)
+def test_a_node_too_small_for_one_job_a_gpu_is_skipped_before_any(
+    tmp_path: Path, shape: dict[str, int], said: str
+) -> None:
+    slurm = FakeSlurm()
+    result = shaped(tmp_path, slurm, **shape)
+    assert (result.status, result.reason) == ("SKIP", f"gpu01 has 8 GPUs, but {said}")
+    assert not slurm.jobs
+
+
+def test_two_threads_a_core_are_enough_for_as_many_cores(tmp_path: Path) -> None:
+    assert shaped(tmp_path, FakeSlurm(), cpus_per_core=2, effective_cpus=16).status == "PASS"
+
+
+def test_a_limit_of_the_users_is_no_fault_of_the_node(run_check: Runner) -> None:
+    def start(slurm: FakeSlurm, job: Job) -> str:
+        job.reason = "QOSMaxJobsPerUserLimit"
+        return "PENDING" if job.id > 2 else "RUNNING"
+
+    result = run_check(FILL, FakeSlurm(start=start))
+    assert result.status == "ERROR"
+    assert "6 PENDING (QOSMaxJobsPerUserLimit)" in result.reason
 
 
 def test_jobs_that_others_keep_from_running_are_busy_not_failed(run_check: Runner) -> None:
