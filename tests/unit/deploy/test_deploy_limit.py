@@ -1,8 +1,11 @@
 import pytest
+import yaml
 
+from hpcsite.deploy.deploy import NAMES_TAG
 from hpcsite.deploy.limit import chosen_hosts, critical_hosts
 from hpcsite.deploy.tags import check_tags, parse_tags
 from hpcsite.errors import ExitCode, UsageError
+from hpcsite.paths import content_dir
 from hpcsite.site.model import Site
 from hpcsite.site.names import fold
 
@@ -53,3 +56,12 @@ def test_tags_are_read_from_ansibles_list() -> None:
 def test_a_layer_is_a_tag_without_asking_ansible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hpcsite.deploy.tags.known_tags", lambda: pytest.fail("asked"))
     check_tags(("scheduler", "base"))
+
+
+def test_a_check_gives_names_without_having_looked_for_packages() -> None:
+    # The tag selects single tasks: what others of the role register is not there.
+    folder = content_dir() / "roles" / "base" / "tasks"
+    assert f"tags: [{NAMES_TAG}]" in (folder / "configure.yml").read_text("utf-8")
+    tasks = yaml.safe_load((folder / "main.yml").read_text("utf-8"))
+    (configure,) = (task for task in tasks if task["name"] == "Configure")
+    assert "common_packages_state.missing | default([])" in configure["when"]
