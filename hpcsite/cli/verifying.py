@@ -20,8 +20,25 @@ _STYLES = {
 }
 
 
+class Verdicts:
+    """A line a verdict; a reason that many checks share is told once."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def line(self, result: Result) -> str:
+        """Return a verdict in one line."""
+        title, why = f"{result.suite}/{result.check}", result.reason
+        first = self._told.setdefault(why, title)
+        reason = f": as {first}" if why and first != title else f": {why}" if why else ""
+        return f"{result.status:<5} {title} ({result.seconds:.1f} s){reason}"
+
+
 class Lines:
     """Progress as plain lines, for a pipe or a log."""
+
+    def __init__(self) -> None:
+        self._verdicts = Verdicts()
 
     def planned(self, checks: Sequence[Check]) -> None:
         """Say how much there is to do."""
@@ -32,7 +49,7 @@ class Lines:
 
     def finished(self, result: Result) -> None:
         """One line a verdict."""
-        console.say(verdict_line(result))
+        console.say(self._verdicts.line(result))
 
 
 class Live:
@@ -42,6 +59,7 @@ class Live:
         self._progress = progress
         self._task = progress.add_task("", total=None)
         self._running: list[str] = []
+        self._verdicts = Verdicts()
 
     def planned(self, checks: Sequence[Check]) -> None:
         """Set the total."""
@@ -55,18 +73,13 @@ class Live:
     def finished(self, result: Result) -> None:
         """Print a verdict, and count it."""
         self._running.remove(f"{result.suite}/{result.check}")
-        self._progress.console.print(verdict_line(result), style=_STYLES[result.status])
+        line = self._verdicts.line(result)
+        self._progress.console.print(line, style=_STYLES[result.status])
         self._progress.advance(self._task)
         self._show()
 
     def _show(self) -> None:
         self._progress.update(self._task, description=" ".join(self._running))
-
-
-def verdict_line(result: Result) -> str:
-    """Return a verdict in one line."""
-    reason = f": {result.reason}" if result.reason else ""
-    return f"{result.status:<5} {result.suite}/{result.check} ({result.seconds:.1f} s){reason}"
 
 
 @contextmanager

@@ -28,12 +28,16 @@ def text(run: Run, console: Console) -> None:
     head.append(f"  {words.headline(run)}", style="bold")
     head.append(f"  site {run.site}, {run.seconds:.1f} s, run {run.run_id}", style="dim")
     console.print(head, soft_wrap=piped)
+    shown: dict[str, str] = {}
     for trouble in words.troubles(run):
         line = Text()
         line.append(f"\n{trouble.status} ", style=_STYLES[trouble.status])
         line.append(trouble.checks, style="bold")
         console.print(line, soft_wrap=piped)
-        reason = trouble.reason if piped else _wrapped(trouble.reason, console.width - 2)
+        # A node that is down fails the check of its state, and is why others could not be run.
+        said = f"as {shown[trouble.reason]}" if trouble.reason in shown else trouble.reason
+        shown.setdefault(trouble.reason, trouble.first)
+        reason = said if piped else _wrapped(said, console.width - 2)
         console.print(Text(indent(reason, "  ")), soft_wrap=True)
     # A pipe has no width of its own.
     if piped:

@@ -51,6 +51,11 @@ class Trouble:
         """Names of the checks."""
         return ", ".join(f"{result.suite}/{result.check}" for result in self.results)
 
+    @property
+    def first(self) -> str:
+        """Name of the first check."""
+        return self.checks.partition(", ")[0]
+
 
 def troubles(run: Run) -> list[Trouble]:
     """Return what a person must act on, worst first; not what an interrupt ended."""

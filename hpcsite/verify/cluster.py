@@ -120,11 +120,17 @@ class Cluster:
         """Nodes that take jobs and have GPUs."""
         return tuple(target for target in self.targets if target.gpus)
 
+    def require_any(self) -> None:
+        """Raise `NotMeasuredError` with what is wrong if no node takes jobs."""
+        if not self.targets:
+            raise NotMeasuredError("; ".join(self.blocked))
+
     def together(self, least: int) -> tuple[Target, ...]:
         """Return the largest set of usable nodes that one job can span: those of one partition.
 
         Raises `NotMeasuredError` if it is smaller than `least`.
         """
+        self.require_any()
         by_partition: dict[str, list[Target]] = {}
         for target in self.targets:
             by_partition.setdefault(target.partition, []).append(target)

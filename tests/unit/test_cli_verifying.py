@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from hpcsite.cli import deploy as deploy_command
-from hpcsite.cli.verifying import ended_like_interrupt
+from hpcsite.cli.verifying import Verdicts, ended_like_interrupt
 from hpcsite.deploy.outcome import Outcome
 from hpcsite.errors import CouldNotRunError
 from hpcsite.site.model import Site, SiteKeys
+from hpcsite.verify.results import Result, Status
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -86,3 +87,14 @@ def test_json_is_printed_when_the_verification_cannot_run(
     assert data["verification_error"] == told
     # click turns a Ctrl-C into its Abort, which ends in 130 too.
     assert isinstance(done.exception, type(error) | click.Abort)
+
+
+def test_the_reason_that_checks_share_is_told_once() -> None:
+    verdicts = Verdicts()
+    down = Result(suite="node", check="state", status=Status.FAIL, reason="gpu02 is DOWN")
+    assert verdicts.line(down) == "FAIL  node/state (0.0 s): gpu02 is DOWN"
+    for check in ("answers", "clocks"):
+        result = Result(suite="node", check=check, status=Status.ERROR, reason="gpu02 is DOWN")
+        assert verdicts.line(result) == f"ERROR node/{check} (0.0 s): as node/state"
+    well = Result(suite="mpi", check="a", status=Status.PASS)
+    assert [verdicts.line(well) for _ in range(2)] == ["PASS  mpi/a (0.0 s)"] * 2

@@ -73,10 +73,13 @@ def too_long(context: Context, limits: dict[str, int]) -> list[Request]:
 
 def find_bad_requests(context: Context) -> Finding:
     """Each impossible request is refused at once, and for what is wrong with it."""
+    cluster = context.cluster
     tally, requests, note = Tally(), impossible(context), ""
-    enforced = context.cluster.config.get("EnforcePartLimits", "NO")
+    enforced = cluster.config.get("EnforcePartLimits", "NO")
     # Without it, a job over a partition's limits is taken, and waits for ever.
-    if enforced in _ENFORCED:
+    if enforced in _ENFORCED and not cluster.targets:
+        note = "Time over a partition's limit was not tried: no node takes jobs"
+    elif enforced in _ENFORCED:
         requests += too_long(context, _limits(context))
     else:
         note = f"Time over a partition's limit was not tried: EnforcePartLimits is {enforced}"

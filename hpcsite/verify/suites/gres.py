@@ -100,13 +100,20 @@ def fill_targets(cluster: Cluster) -> list[Target]:
 def find_fill(context: Context) -> Finding:
     """As many single-GPU jobs as a node has GPUs fill it, and one more waits for the next."""
     targets = fill_targets(context.cluster)
+    needs.require_nodes(context)
     if not targets:
         why = "; ".join(context.cluster.blocked)
         raise NotMeasuredError(f"no node with GPUs can be used: {why}")
     tally = Tally()
     for target in targets:
         _fill(context, target, tally)
-    return tally.finding(names(tuple(targets)))
+    return tally.finding(names(tuple(targets)), reason=_left_out(context.cluster))
+
+
+def _left_out(cluster: Cluster) -> str:
+    """Say of each group whose nodes cannot be filled why, of one of its nodes."""
+    groups = {cluster.group_of(node)[0]: too_small(cluster, node) for node in cluster.gpu_declared}
+    return "; ".join(why for why in groups.values() if why)
 
 
 def _fill(context: Context, target: Target, tally: Tally) -> None:

@@ -114,6 +114,17 @@ def test_the_terminal_shows_the_verdict_first_and_each_cause_once() -> None:
     assert "skipped: no CUDA device" in as_text(RUN)
 
 
+def test_one_cause_is_told_once_whatever_it_made_of_the_checks() -> None:
+    run = run_of(
+        Result(suite="node", check="state", status=Status.FAIL, reason="gpu02 is DOWN"),
+        Result(suite="mpi", check="a", status=Status.ERROR, reason="gpu02 is DOWN"),
+        Result(suite="mpi", check="b", status=Status.ERROR, reason="gpu02 is DOWN"),
+    )
+    text = as_text(run, terminal=False)
+    assert text.count("gpu02 is DOWN") == 1
+    assert "ERROR mpi/a, mpi/b\n  as node/state\n" in text
+
+
 def test_the_terminal_shows_measurements_with_unit_and_reference() -> None:
     text = as_text(RUN)
     assert re.search(r"clock_difference_max +0\.8 s +≤ 0\.5 s", text)

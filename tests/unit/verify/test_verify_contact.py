@@ -15,11 +15,19 @@ from hpcsite.verify.engine import Check, execute
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.measure import refreshed
 from hpcsite.verify.results import Result
+from hpcsite.verify.suites import DEFAULT_SUITES, SUITES
 from hpcsite.verify.suites.node import STATE
 from hpcsite.verify.suites.smoke import CHECKS as SMOKE
 from tests.unit.verify.fakeslurm import FakeSlurm, context_for
 
 SMOKE_NODES, SMOKE_JOB = SMOKE
+# These two have something to say without any node.
+NEED_NODES = [
+    check
+    for suite in DEFAULT_SUITES
+    for check in SUITES[suite]
+    if check.name not in ("bad_requests", "clocks")
+]
 SAID = "@ gpu01 Connection refused\n@ gpu02 yes\n"
 REFUSED = "gpu01 is IDLE in Slurm, but no slurmd answers login there: Connection refused"
 
@@ -94,3 +102,12 @@ def test_the_script_tells_who_answers_from_who_hangs_and_who_is_gone() -> None:
         "@ hangs nothing within 2 s",
         "@ gone Connection refused",
     ]
+
+
+@pytest.mark.parametrize("check", NEED_NODES)
+def test_where_no_node_can_be_used_every_check_says_the_same(tmp_path: Path, check: Check) -> None:
+    gone = "nothing within 2 s"
+    result = run(tmp_path, check, f"@ gpu01 {gone}\n@ gpu02 {gone}\n")
+    assert result.status == ("FAIL" if check == STATE else "ERROR")
+    why = f"gpu[01-02] are IDLE in Slurm, but no slurmd answers login there: {gone}"
+    assert result.reason == why
