@@ -54,7 +54,7 @@ def require_key(site: Site) -> None:
         return
     found = {_Rendered(site.path, h.name, h.vars).first(_KEY) for h in site.hosts.values()}
     keys = [Path(key).expanduser() for key in sorted(found)]
-    if "" not in found and not any(os.access(key, os.R_OK) for key in keys):
+    if keys and "" not in found and not any(os.access(key, os.R_OK) for key in keys):
         raise CouldNotRunError(
             f"the ssh key {keys[0]} cannot be read, and no ssh agent is running",
             hint="run `hpcsite lab up`, which makes the key of a lab"
