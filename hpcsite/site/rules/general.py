@@ -20,12 +20,11 @@ def timezone_exists(draft: Draft) -> Iterator[Problem]:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         known = zoneinfo.available_timezones()
-        if known:  # a computer without the tz database cannot judge
-            yield draft.problem(
-                f"there is no time zone {name}",
-                ("site_timezone",),
-                did_you_mean(name, known, "a name such as Europe/Berlin or Etc/UTC"),
-            )
+        yield draft.problem(
+            f"there is no time zone {name}",
+            ("site_timezone",),
+            did_you_mean(name, known, "a name such as Europe/Berlin or Etc/UTC"),
+        )
 
 
 def names_are_well_formed(draft: Draft) -> Iterator[Problem]:
