@@ -10,7 +10,6 @@ from hpcsite.lab.recipe import KEYRING
 _LOOPBACK = re.compile(r"^(localhost|127\.[0-9.]+|::1)$")
 # A host whose mirror is frozen at a date says so with these; its lab uses the same mirror.
 _KEPT = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
-_DEFAULT_MIRROR = "deb.debian.org"
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class HostApt:
 
     def sources(self, release: str) -> tuple[str, ...]:
         """Return source lines for a release; none where mmdebstrap's own will do."""
-        if not self.mirror or urlsplit(self.mirror).hostname == _DEFAULT_MIRROR:
+        if not self.mirror:
             return ()
         option = f"[signed-by={KEYRING}]"
         lines = [
