@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 # In the order in which they run; a play is named "<layer>: <what>" and tagged with its layer.
-LAYERS = ("preflight", "base", "software", "scheduler")
+LAYERS = ("preflight", "base", "fabric", "storage", "software", "scheduler")
 # The roles' own installation: skipped, since the role `packages` installs for all roles of a host
 # at once. Nine roles that each look for their packages were a third of a deploy without changes.
 INSTALL_TAG = "install"

@@ -37,6 +37,13 @@ FEATURES = {
             "compute nodes; each belongs to one node group below this group",
             needs=("slurm_controller",),
         ),
+        Feature("rdma", "hosts with an RDMA network: InfiniBand, RoCE or soft-RoCE"),
+        Feature("nfs_server", "NFS servers: they export the paths of site_nfs_exports"),
+        Feature(
+            "nfs_client",
+            "hosts that mount the exports of site_nfs_exports",
+            needs=("nfs_server",),
+        ),
     )
 }
 
@@ -54,8 +61,6 @@ RESERVED = {
     "lustre_mds": "Lustre",
     "lustre_mgs": "Lustre",
     "lustre_oss": "Lustre",
-    "nfs_client": "NFS",
-    "nfs_server": "NFS",
     "prometheus": "Prometheus",
 }
 IMPLICIT = ("all", "ungrouped")

@@ -148,16 +148,46 @@ class Partition(Frozen):
     )
 
 
+class NfsExport(Frozen):
+    """A folder that an NFS server shares; every host of `nfs_client` mounts it."""
+
+    path: str = Field(pattern=ABSOLUTE, description="the folder on the server")
+    mount: str | None = Field(
+        None, pattern=ABSOLUTE, description="where every host sees it; not set: the same path"
+    )
+    server: str | None = Field(
+        None, description="host of nfs_server; may be left out where there is only one"
+    )
+    read_only: bool = Field(default=False, description="clients may not write")
+    root_squash: bool = Field(default=True, description="root of a client is nobody here")
+    rdma: bool = Field(default=False, description="mounted over RDMA where the client has it")
+    automount: bool = Field(
+        default=False, description="mounted at its first use rather than at boot"
+    )
+    options: tuple[str, ...] = Field((), description="further mount options, as nfs(5) has them")
+
+    @property
+    def mount_point(self) -> str:
+        """Where every host of the site sees the folder."""
+        return self.mount or self.path
+
+
 class Lab(Frozen):
     """How `hpcsite lab` makes this inventory's machines. Absent for a real site."""
 
-    backend: Literal["nspawn"] = Field("nspawn", description="kind of the machines")
+    backend: Literal["nspawn", "qemu"] = Field(
+        "nspawn", description="containers (need root), or virtual machines with their own kernel"
+    )
     release: Literal["bookworm", "trixie"] = Field("trixie", description="Debian release")
     network: IPv4Network = Field(
         description="the machines' own network; its first address is this computer's"
     )
     packages: tuple[str, ...] = Field(
         (), description="packages baked into the image besides the base"
+    )
+    cpus: int = Field(2, ge=1, le=64, description="CPUs of each virtual machine; qemu only")
+    memory_mib: int = Field(
+        1536, ge=768, description="memory of each virtual machine in MiB; qemu only"
     )
 
 
@@ -187,6 +217,7 @@ class SiteKeys(Frozen):
     )
     node_groups: dict[str, NodeGroup] = Field({}, description="what the nodes of a group have")
     partitions: tuple[Partition, ...] = Field((), description="Slurm's partitions")
+    nfs_exports: tuple[NfsExport, ...] = Field((), description="folders shared by NFS")
     lab: Lab | None = Field(None, description="set for a site of virtual machines only")
 
 

@@ -56,10 +56,10 @@ CASES = (
     ),
     case(
         "reserved group",
-        append(HOSTS, "    nfs_server:\n      hosts:\n        head:\n"),
+        append(HOSTS, "    prometheus:\n      hosts:\n        head:\n"),
         file=HOSTS,
-        at="nfs_server:",
-        says="kept for NFS",
+        at="prometheus:",
+        says="kept for Prometheus",
         hint="another name",
     ),
     case(
