@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from hpcsite.lab.image import Image
+from hpcsite.image.roots import Image
 from hpcsite.lab.spec import Machine
 
 

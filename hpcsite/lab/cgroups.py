@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpcsite.lab import mounts
+from hpcsite.image import mounts
 from hpcsite.slurm.hardware import NEEDED_CONTROLLERS
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import state
+from hpcsite.image import files
 
 # What a setting was before the first lab came. Gone with a restart, as the settings are.
 _BEFORE = Path("/run/hpcsite/kernel")
@@ -49,7 +49,7 @@ def raise_settings(settings: tuple[Setting, ...] = SETTINGS) -> None:
             continue
         if not setting.before.exists():
             setting.before.parent.mkdir(parents=True, exist_ok=True)
-            state.write_atomically(setting.before, before)
+            files.write_atomically(setting.before, before)
         try:
             setting.path.write_text(str(setting.at_least), encoding="ascii")
         except OSError as error:

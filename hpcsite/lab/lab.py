@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from hpcsite.errors import CouldNotRunError, Problem, UsageError
-from hpcsite.lab import host, image, network, nspawn, recipe, state, teardown, tools
-from hpcsite.lab.image import Image
+from hpcsite.image import disk, files, recipe, roots, tools
+from hpcsite.image.roots import Image
+from hpcsite.lab import host, network, nspawn, state, teardown
 from hpcsite.lab.session import Session, open_session
 from hpcsite.lab.spec import LabSpec, Machine
 
@@ -32,7 +33,7 @@ def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> list[Problem]:
         current = _image(session, say, rebuild=rebuild)
         teardown.remove_unnamed(session, say)
         session.each(spec.machines, lambda machine: _bring_up(session, machine, current, say))
-        image.release(session.dirs.root, still_used=session.backend.images())
+        roots.release(session.dirs.root, still_used=session.backend.images())
         firewall = network.forwarding_problem(spec.name)
         return [firewall] if firewall else []
 
@@ -54,7 +55,7 @@ def reset(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
             session.boot(machine)
 
         session.each(machines, renew)
-        image.release(session.dirs.root, still_used=session.backend.images())
+        roots.release(session.dirs.root, still_used=session.backend.images())
 
 
 def stop(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
@@ -96,7 +97,7 @@ def start(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
 def _locked(spec: LabSpec, say: Say) -> Iterator[None]:
     host.require_root()
     tools.require(nspawn.TOOLS)
-    with host.disk_errors(), state.lock(f"lab-{spec.name}", say):
+    with disk.disk_errors(), files.lock(f"lab-{spec.name}", say):
         yield
 
 
@@ -112,7 +113,7 @@ def _claim(spec: LabSpec, say: Say) -> None:
     teardown.require_own_name(spec.name, spec.inventory)
     network.require_own_bridge(spec.name, dirs.root)
     network.require_free(spec.name, spec.network)
-    host.require_space(dirs.root, _UP_MIB, "for the machines")
+    disk.require_space(dirs.root, _UP_MIB, "for the machines")
     held = state.read_record(dirs.record)
     if held and held.inventory != str(spec.inventory):
         say(f"removing the lab {spec.name} of {held.inventory}, a folder that is gone")
@@ -143,7 +144,7 @@ def _chosen(spec: LabSpec, nodes: Collection[str]) -> list[Machine]:
 def _image(session: Session, say: Say, *, rebuild: bool) -> Image:
     settings = session.spec.settings
     machine_type = platform.machine()
-    found = image.ensure(
+    found = roots.ensure(
         recipe.Recipe(
             release=settings.release,
             architecture=_ARCHITECTURES.get(machine_type, machine_type),
@@ -155,8 +156,8 @@ def _image(session: Session, say: Say, *, rebuild: bool) -> Image:
         rebuild=rebuild,
         say=say,
     )
-    image.claim(found, session.dirs.root)
-    if found.age_days > image.OLD_DAYS:
+    roots.claim(found, session.dirs.root)
+    if found.age_days > roots.OLD_DAYS:
         say(
             f"the image's package lists are {found.age_days} days old; if an install does not "
             f"find its packages: hpcsite lab up --rebuild, then reset"

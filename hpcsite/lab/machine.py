@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.lab import cgroups, mounts, packages, processes
+from hpcsite.image import mounts, packages
+from hpcsite.lab import cgroups, processes
 
 _STOP_SECONDS = 20.0
 _KILL_SECONDS = 5.0

@@ -6,7 +6,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError, Problem
-from hpcsite.lab import host, kernel, names, state, tools
+from hpcsite.image import files, tools
+from hpcsite.lab import host, kernel, names
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def ensure(net: Network) -> None:
     Raises:
         CouldNotRunError: the network collides with another, or a tool fails.
     """
-    with state.lock("network"):
+    with files.lock("network"):
         require_free(net.name, net.network)
         _ensure_bridge(net)
         table = names.table(net.name)
@@ -101,7 +102,7 @@ def attach(net: Network, interface: str) -> bool:
 
 def remove(name: str) -> None:
     """Remove a lab's bridge and rules; the kernel settings go back with the last lab."""
-    with state.lock("network"):
+    with files.lock("network"):
         tools.attempt(["ip", "link", "delete", "dev", names.bridge(name)])
         tools.attempt(["nft", "delete", "table", "ip", names.table(name)])
         if not _other_labs():

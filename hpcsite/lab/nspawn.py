@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import identity, machine, mounts, names, network, processes, state, tools
+from hpcsite.image import files, mounts, tools
+from hpcsite.image.roots import Image
+from hpcsite.lab import identity, machine, names, network, processes
 from hpcsite.lab.identity import Environment
-from hpcsite.lab.image import Image
 from hpcsite.lab.machine import MachineDir
 from hpcsite.lab.spec import Machine
 from hpcsite.lab.state import LabDirs
@@ -94,7 +95,7 @@ class Nspawn:
         machine.mount(folder, image.root)
         identity.write_all(folder.root, node, self.environment, host_key)
         self._took_up(node, host_key)
-        state.write_atomically(folder.image, str(image.root))
+        files.write_atomically(folder.image, str(image.root))
 
     def update(self, node: Machine, host_key: Path) -> bool:
         """Bring an existing machine in line with its description; tell whether it must restart."""
@@ -144,7 +145,7 @@ class Nspawn:
 
     def _took_up(self, node: Machine, host_key: Path) -> None:
         text = identity.fingerprint(node, self.environment, host_key)
-        state.write_atomically(self._folder(node.name).fingerprint, text, mode=0o600)
+        files.write_atomically(self._folder(node.name).fingerprint, text, mode=0o600)
 
     def _launch(self, node: Machine, folder: MachineDir) -> None:
         argv = nspawn_command(node, self.network.bridge, folder)

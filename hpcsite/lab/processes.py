@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hpcsite.lab.mounts import parse_mountinfo
+from hpcsite.image.mounts import parse_mountinfo
 
 _PROC = Path("/proc")
 

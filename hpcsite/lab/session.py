@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError, FailedError, HpcsiteError, Problem
-from hpcsite.lab import aptconf, host, network, sshkeys, state
+from hpcsite.image import aptconf, disk
+from hpcsite.lab import host, network, sshkeys, state
 from hpcsite.lab.backend import Backend
 from hpcsite.lab.identity import Environment
 from hpcsite.lab.nspawn import Nspawn
@@ -124,7 +125,7 @@ def open_session(spec: LabSpec) -> Session:
 
 def _problems(name: str, future: "Future[None]") -> list[Problem]:
     try:
-        with host.disk_errors():
+        with disk.disk_errors():
             future.result()
     except HpcsiteError as error:
         return [replace(each, message=f"{name}: {each.message}") for each in error.problems]

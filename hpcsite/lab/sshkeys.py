@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from hpcsite.lab import state, tools
+from hpcsite.image import files, tools
 
 HOST_KEY = "ssh_host_ed25519_key"
 
@@ -52,7 +52,7 @@ def write_known_hosts(lab_files: Path, entries: Iterable[tuple[str, str, str]]) 
     for name, address, public_key in entries:
         kind, blob = public_key.split()[:2]
         lines.append(f"{address},{name} {kind} {blob}\n")
-    state.write_atomically(known_hosts(lab_files), "".join(lines), mode=0o600)
+    files.write_atomically(known_hosts(lab_files), "".join(lines), mode=0o600)
 
 
 def ssh_command(lab_files: Path, address: str) -> list[str]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.lab import sshkeys, tools
+from hpcsite.image import tools
+from hpcsite.lab import sshkeys
 
 _SSH_PORT = 22
 _POLL_SECONDS = 0.05

@@ -1,19 +1,15 @@
 """What a lab keeps on this computer: where, whose, and one command at a time."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from hpcsite.errors import CouldNotRunError
+from hpcsite.image.files import write_atomically
 from hpcsite.lab import names
 from hpcsite.lab.machine import MachineDir
 from hpcsite.paths import cache_dir, state_dir
 
-_LOCK_SECONDS = 600
 # Characters with a meaning in the options of an overlay mount.
 _UNMOUNTABLE = frozenset(',:\\"')
 
@@ -94,16 +90,6 @@ def write_record(path: Path, record: Record) -> None:
     write_atomically(path, json.dumps(asdict(record), indent=2) + "\n")
 
 
-def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
-    """Put a file in place as a whole or not at all; replaces a link instead of following it."""
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    part.touch(mode=mode)
-    part.chmod(mode)
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
 def records() -> list[Record]:
     """Return the records of every lab of this state folder."""
     found = (read_record(path) for path in sorted(labs_dir().glob("*/lab.json")))
@@ -113,38 +99,3 @@ def records() -> list[Record]:
 def find_record(inventory: Path) -> Record | None:
     """Return the record of the lab that was made from this inventory folder."""
     return next((found for found in records() if found.inventory == str(inventory)), None)
-
-
-@contextmanager
-def lock(name: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold one of the lab's locks; waits up to ten minutes for another command.
-
-    Locks lie in the cache folder, so that `lab down` need not remove what another command may
-    be waiting on.
-
-    Raises:
-        CouldNotRunError: the other command did not end.
-    """
-    folder = cache_dir() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    held = FileLock(folder / f"{name}.lock")
-    try:
-        held.acquire(blocking=False)
-    except Timeout:
-        if say:
-            say(f"waiting for another `hpcsite lab` command ({name})")
-        _wait(held, name)
-    try:
-        yield
-    finally:
-        held.release()
-
-
-def _wait(held: FileLock, name: str) -> None:
-    try:
-        held.acquire(timeout=_LOCK_SECONDS)
-    except Timeout as error:
-        raise CouldNotRunError(
-            f"another `hpcsite lab` command holds {held.lock_file} for ten minutes ({name})",
-            hint=f"find it with: fuser -v {held.lock_file}",
-        ) from error

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import host, image, machine, mounts, network, state
+from hpcsite.image import files, mounts, roots
+from hpcsite.lab import host, machine, network, state
 from hpcsite.lab.session import Session
 
 
@@ -19,7 +20,7 @@ def down(name: str, inventory: Path, say: Callable[[str], None]) -> bool:
             it and does not end.
     """
     host.require_root()
-    with state.lock(f"lab-{name}", say):
+    with files.lock(f"lab-{name}", say):
         dirs = state.lab_dirs(name, inventory)
         require_own_name(name, inventory)
         network.require_own_bridge(name, dirs.root)
@@ -50,7 +51,7 @@ def tear_down(name: str, inventory: Path) -> None:
         list(pool.map(lambda node: machine.remove(dirs.machine(node)), nodes))
     network.remove(name)
     mounts.unmount_below(dirs.root)
-    image.release(dirs.root)
+    roots.release(dirs.root)
     if dirs.lab_files.exists():
         shutil.rmtree(dirs.lab_files)
     if dirs.root.exists():

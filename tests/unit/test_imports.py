@@ -16,8 +16,10 @@ ALLOWED = {
     "paths": set(),
     "site": {"errors", "paths"},
     "slurm": {"errors", "paths", "site"},
-    "lab": {"errors", "paths", "site", "slurm"},
     "deploy": {"errors", "paths", "site", "slurm"},
+    # The roles' install stage is run by Ansible, so images stand on deploy's runner.
+    "image": {"errors", "paths", "site", "slurm", "deploy"},
+    "lab": {"errors", "paths", "site", "slurm", "image"},
     "verify": {"errors", "paths", "site", "slurm"},
     # Renderers of a stored run: they know the run's schema, and nothing that makes a run.
     "report": {"errors", "paths", "verify"},

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpcsite.errors import CouldNotRunError
+from hpcsite.image import disk
 from hpcsite.lab import host
 
 ADDRESSES = json.dumps(
@@ -64,12 +65,12 @@ def test_loopback_and_link_local_resolvers_are_left_out() -> None:
 
 def test_too_little_space_is_said_in_mib(tmp_path: Path) -> None:
     with pytest.raises(CouldNotRunError, match=r"MiB free, \d+ MiB are needed to build"):
-        host.require_space(tmp_path / "not" / "yet", 1 << 40, "to build")
+        disk.require_space(tmp_path / "not" / "yet", 1 << 40, "to build")
 
 
 def test_a_full_disk_is_an_error_and_not_a_bug() -> None:
-    with pytest.raises(CouldNotRunError, match="/x: No space") as caught, host.disk_errors():
+    with pytest.raises(CouldNotRunError, match="/x: No space") as caught, disk.disk_errors():
         raise OSError(errno.ENOSPC, "No space left on device", "/x")
     assert "make room" in caught.value.hint
-    with pytest.raises(FileNotFoundError), host.disk_errors():
+    with pytest.raises(FileNotFoundError), disk.disk_errors():
         raise FileNotFoundError(errno.ENOENT, "No such file", "/y")

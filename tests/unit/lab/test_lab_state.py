@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hpcsite.errors import CouldNotRunError
+from hpcsite.image import files
 from hpcsite.lab import state
 from hpcsite.lab.state import Record
 
@@ -48,24 +49,24 @@ def test_a_second_command_says_that_it_waits_and_then_goes_on() -> None:
         waiting.set()
 
     def second() -> None:
-        with state.lock("lab-x", say):
+        with files.lock("lab-x", say):
             entered.set()
 
-    with state.lock("lab-x"):
+    with files.lock("lab-x"):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.wait(10)
         assert not entered.is_set()
     assert entered.wait(10)
     thread.join()
-    assert said == ["waiting for another `hpcsite lab` command (lab-x)"]
+    assert said == ["waiting for another hpcsite command (lab-x)"]
 
 
 def test_a_file_in_place_of_a_link_leaves_its_target_alone(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
-    state.write_atomically(link, "new", mode=0o600)
+    files.write_atomically(link, "new", mode=0o600)
     assert target.read_text() == "old"
     assert link.read_text() == "new"
     assert link.stat().st_mode & 0o777 == 0o600

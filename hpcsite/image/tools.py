@@ -41,7 +41,7 @@ def require(names: Iterable[str]) -> None:
     if missing:
         packages = sorted({PACKAGES[name] for name in missing})
         raise CouldNotRunError(
-            f"tools that the lab needs are missing: {', '.join(missing)}",
+            f"tools that this needs are missing: {', '.join(missing)}",
             hint=f"apt install {' '.join(packages)}",
         )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import tools
+from hpcsite.image import tools
 
 
 def test_every_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpcsite.lab.mounts import Mount, parse_mountinfo
+from hpcsite.image.mounts import Mount, parse_mountinfo
 
 TEXT = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 31 22 0:26 / /srv/my\040lab rw - overlay overlay rw,lowerdir=/i,upperdir=/u,workdir=/w

@@ -1,6 +1,6 @@
 """What a lab takes from the host's apt."""
 
-from hpcsite.lab.aptconf import HostApt, parse_host_apt
+from hpcsite.image.aptconf import HostApt, parse_host_apt
 
 CONFIG = """\
 Acquire "";

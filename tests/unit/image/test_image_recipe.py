@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcsite.lab.image import build_hint
-from hpcsite.lab.recipe import Recipe
+from hpcsite.image.recipe import Recipe
+from hpcsite.image.roots import build_hint
 
 RECIPE = Recipe("trixie", "amd64", ("strace",), (), ())
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import host, mounts, packages, state, tools
-from hpcsite.lab.recipe import KEYRING, Recipe
+from hpcsite.image import disk, files, mounts, packages, tools
+from hpcsite.image.recipe import KEYRING, Recipe
 from hpcsite.paths import cache_dir
 
 OLD_DAYS = 14
@@ -53,7 +53,7 @@ def ensure(recipe: Recipe, *, proxy: str, rebuild: bool, say: Callable[[str], No
     Raises:
         CouldNotRunError: it cannot be built.
     """
-    with state.lock("image", say):
+    with files.lock("image", say):
         _remove_garbage()
         image = None if rebuild else _newest(recipe)
         if image is None:
@@ -66,7 +66,7 @@ def ensure(recipe: Recipe, *, proxy: str, rebuild: bool, say: Callable[[str], No
 def claim(image: Image, lab: Path) -> None:
     """Note that a lab's machines stand on this image, so that it is not removed."""
     image.users.mkdir(exist_ok=True)
-    state.write_atomically(image.users / _user(lab), str(lab))
+    files.write_atomically(image.users / _user(lab), str(lab))
 
 
 def release(lab: Path, *, still_used: Collection[Path] = ()) -> None:
@@ -102,7 +102,7 @@ def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
         )
     images_dir().mkdir(parents=True, exist_ok=True)
     packages.packages_dir().mkdir(parents=True, exist_ok=True)
-    host.require_space(images_dir(), _BUILD_MIB, "to build an image")
+    disk.require_space(images_dir(), _BUILD_MIB, "to build an image")
     say(f"building the image: Debian {recipe.release}, {recipe.architecture}")
     # The name sorts by age among images of the same recipe.
     name = f"{recipe.digest()}-{int(time.time())}"

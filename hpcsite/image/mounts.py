@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.lab import tools
+from hpcsite.image import tools
 
 _BUSY_SECONDS = 3.0
 _OCTAL = re.compile(r"\\([0-7]{3})")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsite.lab import packages
+from hpcsite.image import packages
 
 
 def test_harvest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

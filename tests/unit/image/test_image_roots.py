@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcsite.lab import image
-from hpcsite.lab.image import Image
-from hpcsite.lab.recipe import Recipe
+from hpcsite.image import roots
+from hpcsite.image.recipe import Recipe
+from hpcsite.image.roots import Image
 
 RECIPE = Recipe("trixie", "amd64", (), (), ())
 
@@ -19,7 +19,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make(name: str, *, days_unused: int = 0) -> Image:
-    found = Image(image.images_dir() / name)
+    found = Image(roots.images_dir() / name)
     found.root.mkdir(parents=True)
     used = time.time() - days_unused * 86400
     os.utime(found.folder, (used, used))
@@ -27,7 +27,7 @@ def make(name: str, *, days_unused: int = 0) -> Image:
 
 
 def ensure() -> Image:
-    return image.ensure(RECIPE, proxy="", rebuild=False, say=lambda _: None)
+    return roots.ensure(RECIPE, proxy="", rebuild=False, say=lambda _: None)
 
 
 def test_the_newest_of_a_recipe_is_used_and_an_older_one_goes() -> None:
@@ -40,9 +40,9 @@ def test_an_image_that_a_lab_stands_on_stays_until_the_lab_is_gone(tmp_path: Pat
     lab = tmp_path / "labs" / "lab"
     lab.mkdir(parents=True)
     old, new = make(f"{RECIPE.digest()}-1000000001"), make(f"{RECIPE.digest()}-1000000002")
-    image.claim(old, lab)
-    image.claim(new, lab)
-    image.release(lab, still_used=[old.root])
+    roots.claim(old, lab)
+    roots.claim(new, lab)
+    roots.release(lab, still_used=[old.root])
     ensure()
     assert old.folder.exists()
     lab.rmdir()

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-from hpcsite.lab import tools
-from hpcsite.lab.recipe import KEYRING
+from hpcsite.image import tools
+from hpcsite.image.recipe import KEYRING
 
 _LOOPBACK = re.compile(r"^(localhost|127\.[0-9.]+|::1)$")
 # A host whose mirror is frozen at a date says so with these; its lab uses the same mirror.

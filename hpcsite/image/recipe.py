@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.lab.packages import ARCHIVES
+from hpcsite.image.packages import ARCHIVES
 
 # Raised when the same recipe must give a new image although nothing below says so.
 SCHEMA = 1

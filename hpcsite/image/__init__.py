@@ -1,0 +1,1 @@
+"""Images of machines: root file systems, and what is made of them."""
