@@ -177,7 +177,7 @@ def test_nodes_that_all_fail_do_not_end_the_run() -> None:
         (leave,) = play["pre_tasks"]
         assert leave["ansible.builtin.meta"] == "end_host", play["name"]
         assert leave["when"], play["name"]
-    assert seen == {"openmpi", "slurm_evidence", "slurmd", "slurm_login"}
+    assert seen == {"openmpi", "slurm_evidence", "slurmd", "slurm_login", "verify_tools"}
 
 
 def test_all_roles_that_install_are_installed_at_once() -> None:
