@@ -191,3 +191,18 @@ def test_a_second_rendering_over_the_first_changes_nothing() -> None:
     second = configure(hostvars, "ctl", groups, paths, first["files"]["slurm.conf"])
     assert second["files"] == first["files"]
     assert set(first["problems"]) == {"cpu064"}
+
+
+def test_the_soft_roce_unit_is_as_expected() -> None:
+    """An interface's name stands in the name of its unit as systemd writes it: `-` is `\\x2d`."""
+    role = content_dir() / "roles/rdma"
+    environment = jinja2.Environment(autoescape=False)  # noqa: S701 - no web page
+    variables = yaml.safe_load((role / "defaults/main.yml").read_text())
+    variables |= {"rdma_mode": "soft_roce", "rdma_interface": "fabric-0"}
+    for name, text in yaml.safe_load((role / "vars/main.yml").read_text()).items():
+        variables[name] = environment.from_string(text).render(variables)
+    text = render_template("rdma", "soft-roce.service.j2", variables)
+    expected = EXPECTED / "hpcsite-soft-roce.service"
+    if os.environ.get("HPCSITE_UPDATE_GOLDEN"):
+        expected.write_text(text)
+    assert text == expected.read_text()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
-from hpcsite.site.rules import accounts, connection, general, groups, hosts, lab, slurm
+from hpcsite.site.rules import accounts, connection, general, groups, hosts, lab, rdma, slurm
 
 Rule = Callable[[Draft], Iterator[Problem]]
 
@@ -16,4 +16,5 @@ RULES: tuple[Rule, ...] = (
     *slurm.RULES,
     *accounts.RULES,
     *lab.RULES,
+    *rdma.RULES,
 )
