@@ -1,4 +1,4 @@
-"""What goes into a lab image: a pure description with a digest of its own."""
+"""What goes into a root file system: a pure description with a digest of its own."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcsite.image import namespace
 from hpcsite.image.packages import ARCHIVES
 
 # Raised when the same recipe must give a new image although nothing below says so.
@@ -56,12 +57,14 @@ class Recipe:
     packages: tuple[str, ...]
     sources: tuple[str, ...]  # apt source lines; empty: mmdebstrap's own
     apt_options: tuple[str, ...]
+    # In place of CUSTOMIZE: the first is run, with the root as its argument; it may use the rest.
+    scripts: tuple[Path, ...] = ()
 
     def digest(self) -> str:
         """Return a name for what this recipe makes: equal recipes, equal names."""
         parts = {
             "schema": SCHEMA,
-            "customize": CUSTOMIZE,
+            "customize": [each.read_text(encoding="utf-8") for each in self.scripts] or CUSTOMIZE,
             "release": self.release,
             "architecture": self.architecture,
             "packages": sorted({*PACKAGES, *self.packages}),
@@ -81,10 +84,7 @@ class Recipe:
             f"-exec ln -t {archives} {{}} +"
         )
         return [
-            # In namespaces of its own, and dead with its parent: a killed build leaves neither
-            # a process nor a mount, only files.
-            *("setpriv", "--pdeathsig", "KILL"),
-            *("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"),
+            *namespace.command(),
             "mmdebstrap",
             *("--mode=root", "--variant=apt", "--format=directory"),
             f"--architectures={self.architecture}",
@@ -94,7 +94,7 @@ class Recipe:
             # The package lists stay: machines install without `apt update`.
             "--skip=cleanup/apt/lists",
             f"--setup-hook={fill}",
-            f"--customize-hook={CUSTOMIZE}",
+            f"--customize-hook={self._customize}",
             # A lab's file systems are made anew in seconds; syncing each file is wasted time.
             "--dpkgopt=force-unsafe-io",
             *(f"--aptopt={option}" for option in self.apt_options),
@@ -102,3 +102,7 @@ class Recipe:
             str(target),
             *self.sources,
         ]
+
+    @property
+    def _customize(self) -> str:
+        return f'sh {shlex.quote(str(self.scripts[0]))} "$1"' if self.scripts else CUSTOMIZE

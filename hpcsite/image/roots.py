@@ -1,15 +1,14 @@
-"""Lab images: built once by mmdebstrap, kept in the cache, shared by every machine."""
+"""Bare root file systems: built once by mmdebstrap, kept in the cache, shared by all machines."""
 
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.image import disk, files, mounts, packages, tools
+from hpcsite.image import disk, files, namespace, packages, tools
 from hpcsite.image.recipe import KEYRING, Recipe
 from hpcsite.paths import cache_dir
 
@@ -94,7 +93,8 @@ def _newest(recipe: Recipe) -> Image | None:
 
 
 def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
-    tools.require(["mmdebstrap", "setpriv", "unshare"])
+    tools.require(["mmdebstrap"])
+    namespace.require()
     if not KEYRING.exists():
         raise CouldNotRunError(
             f"{KEYRING} is missing: Debian's packages could not be checked",
@@ -111,15 +111,15 @@ def _build(recipe: Recipe, proxy: str, say: Callable[[str], None]) -> Image:
     building.mkdir()
     _mmdebstrap(recipe, root, proxy)
     packages.harvest(root / packages.ARCHIVES)
-    for left in (root / packages.ARCHIVES).iterdir():
-        left.unlink() if left.is_file() else shutil.rmtree(left)
+    namespace.run(["find", str(root / packages.ARCHIVES), "-mindepth", "1", "-delete"])
     folder = images_dir() / name
     building.rename(folder)
     return Image(folder)
 
 
 def _mmdebstrap(recipe: Recipe, root: Path, proxy: str) -> None:
-    env = {"http_proxy": proxy} if proxy else {}
+    # An initrd is made once, at the end of a node image's build (mkinitramfs's kernel hook).
+    env = {"INITRD": "No"} | ({"http_proxy": proxy} if proxy else {})
     done = tools.attempt(recipe.command(root, packages.packages_dir()), env=env)
     if done.returncode == 0:
         return
@@ -150,7 +150,7 @@ def build_hint(output: str) -> str:
 def _remove_garbage() -> None:
     """Remove what killed builds left; only called under the image lock."""
     for left in images_dir().glob(f"{_BUILDING}*"):
-        mounts.remove_tree(left)
+        namespace.remove(left)
 
 
 def _prune(current: Image, recipe: Recipe) -> None:
@@ -164,7 +164,7 @@ def _prune(current: Image, recipe: Recipe) -> None:
             # Under another name first: a killed removal must not leave half an image.
             doomed = images_dir() / f"{_BUILDING}removed-{image.folder.name}"
             image.folder.rename(doomed)
-            shutil.rmtree(doomed)
+            namespace.remove(doomed)
 
 
 def _in_use(image: Image) -> bool:

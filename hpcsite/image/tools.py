@@ -10,9 +10,13 @@ from hpcsite.errors import CouldNotRunError
 # Tool → Debian package that has it (Ubuntu uses the same names).
 PACKAGES = {
     "ip": "iproute2",
+    "mke2fs": "e2fsprogs",
     "mmdebstrap": "mmdebstrap",
     "mount": "mount",
+    "newgidmap": "uidmap",
+    "newuidmap": "uidmap",
     "nft": "nftables",
+    "qemu-img": "qemu-utils",
     "setpriv": "util-linux",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",

@@ -1,0 +1,114 @@
+"""Which hosts can share an image, and what decides what it holds: pure."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hpcsite.image.recipe import Recipe
+from hpcsite.paths import content_dir
+from hpcsite.site.groups import FEATURES
+from hpcsite.site.model import Host, Site
+from hpcsite.site.roles import role_options
+
+# Raised when the same description must give a new image although nothing below says so.
+SCHEMA = 1
+STEPS = Path(__file__).with_name("steps")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What hosts have in common that share an image: features, and variables of install stages."""
+
+    features: tuple[str, ...]
+    builds: bool  # whether users build programs there
+    variables: str  # JSON
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return "+".join(self.features) or "plain"
+
+    def digest(self, recipe: Recipe) -> str:
+        """Return a name for what an image of this kind holds: equal contents, equal names."""
+        parts = {
+            "schema": SCHEMA,
+            "base": recipe.digest(),
+            "features": self.features,
+            "builds": self.builds,
+            "variables": self.variables,
+            "install": _install_stage(content_dir()),
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def kind_of(site: Site, host: Host) -> Kind:
+    """Return the kind of a host."""
+    known = _variables(content_dir())
+    builders = site.in_group("slurm_login") or site.in_group("slurm_controller")
+    return Kind(
+        features=tuple(name for name in FEATURES if name in host.groups),
+        builds=host in builders,
+        variables=json.dumps(
+            {name: value for name, value in sorted(host.vars.items()) if name in known},
+            sort_keys=True,
+            default=str,
+        ),
+    )
+
+
+def by_kind(site: Site, hosts: Iterable[Host]) -> dict[Kind, list[Host]]:
+    """Sort hosts by their kinds, in their order."""
+    found: dict[Kind, list[Host]] = {}
+    for host in hosts:
+        found.setdefault(kind_of(site, host), []).append(host)
+    return found
+
+
+@cache
+def _variables(content: Path) -> frozenset[str]:
+    """Return the roles' public variables that install stages use."""
+    return frozenset(role_options()) & _words(content)
+
+
+def _words(content: Path) -> frozenset[str]:
+    texts = (path.read_text(encoding="utf-8") for path in _stage_files(content))
+    return frozenset(word for text in texts for word in _WORD.findall(text))
+
+
+@cache
+def _install_stage(content: Path) -> Mapping[str, Any]:
+    """Return everything of the roles that decides what their install stages do."""
+    words = _words(content)
+    texts = {
+        str(path.relative_to(content)): path.read_text(encoding="utf-8")
+        for path in _stage_files(content)
+    }
+    defaults = {
+        str(path.relative_to(content)): {
+            name: value
+            for name, value in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items()
+            if name in words
+        }
+        for path in sorted(content.glob("roles/*/defaults/main.yml"))
+    }
+    steps = {path.name: path.read_text(encoding="utf-8") for path in sorted(STEPS.iterdir())}
+    return {"files": texts, "defaults": defaults, "steps": steps}
+
+
+def _stage_files(content: Path) -> list[Path]:
+    patterns = (
+        "playbooks/image.yml",
+        "plugins/modules/missing_packages.py",
+        "roles/*/tasks/install.yml",
+        "roles/common/tasks/*.yml",
+        "roles/*/vars/*.yml",
+    )
+    return sorted(path for pattern in patterns for path in content.glob(pattern))

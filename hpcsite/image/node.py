@@ -1,0 +1,209 @@
+"""Node images: what boots as a host of a site on which a deploy installs nothing.
+
+They lie in the cache, one folder an image. Hosts of one kind share an image.
+"""
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsite.errors import UsageError
+from hpcsite.image import aptconf, build, disk, files, namespace
+from hpcsite.image.kinds import STEPS, Kind, by_kind
+from hpcsite.image.recipe import Recipe
+from hpcsite.paths import cache_dir
+from hpcsite.site.model import Host, Site
+
+Say = Callable[[str], None]
+
+# Besides what a bare root has. Not the cloud kernel: it lacks rdma_rxe. busybox gives initrds the
+# tools that the lab's hook needs.
+PACKAGES = ("busybox", "initramfs-tools", "linux-image-{architecture}", "systemd-resolved", "zstd")
+_UNUSED_DAYS = 30
+_DAY_SECONDS = 86400
+_BUILDING = ".building-"
+# Python's name of a machine type → Debian's.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
+
+
+@dataclass(frozen=True)
+class NodeImage:
+    """A finished image."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """The root file system as a folder; read-only by agreement."""
+        return self.folder / "root"
+
+    @property
+    def disk(self) -> Path:
+        """The root file system as a qcow2 file: ext4, without partitions."""
+        return self.folder / "disk.qcow2"
+
+    @property
+    def kernel(self) -> Path:
+        """The image's kernel."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """The initrd for virtual machines of the lab."""
+        return self.folder / "initrd"
+
+    @property
+    def full_initrd(self) -> Path:
+        """The initrd for any hardware, as it is in the image's own /boot."""
+        return self.folder / "initrd-full"
+
+    @property
+    def manifest(self) -> Path:
+        """What the image holds, as JSON."""
+        return self.folder / "manifest.json"
+
+    @property
+    def users(self) -> Path:
+        """One file a lab whose machines stand on this image; each holds that lab's folder."""
+        return self.folder / "users"
+
+    @property
+    def age_days(self) -> int:
+        """Whole days since it was built: how old its packages are."""
+        return int((time.time() - self.manifest.stat().st_mtime) // _DAY_SECONDS)
+
+
+def images_dir() -> Path:
+    """Folder of all node images."""
+    return cache_dir() / "node-images"
+
+
+def ensure(site: Site, hosts: Sequence[Host], *, rebuild: bool = False, say: Say) -> NodeImage:
+    """Return the one image of hosts that are all of one kind; see `ensure_each`.
+
+    Raises:
+        UsageError: they are of several kinds.
+    """
+    kinds = by_kind(site, hosts)
+    if len(kinds) != 1:
+        raise UsageError(f"these hosts need {len(kinds)} images, not one")
+    return ensure_each(site, hosts, rebuild=rebuild, say=say)[hosts[0].name]
+
+
+def ensure_each(
+    site: Site, hosts: Sequence[Host], *, rebuild: bool = False, say: Say
+) -> dict[str, NodeImage]:
+    """Return the image of each host by its name; what is missing is built, all at once.
+
+    Raises:
+        CouldNotRunError: one cannot be built.
+    """
+    apt = aptconf.read_host_apt()
+    recipe = _recipe(site, apt)
+    kinds = by_kind(site, hosts)
+    with files.lock("node-image", say), disk.disk_errors():
+        _remove_garbage()
+        found = {} if rebuild else {kind: newest(kind.digest(recipe)) for kind in kinds}
+        missing = [kind for kind in kinds if found.get(kind) is None]
+        if missing:
+            jobs = [_job(kind, kinds[kind], recipe) for kind in missing]
+            build.build(site, recipe, jobs, proxy=apt.proxy, rebuild=rebuild, say=say)
+        images = {kind: _present(kind.digest(recipe)) for kind in kinds}
+        for image in images.values():
+            os.utime(image.folder)
+        _prune(images, recipe)
+    return {host.name: images[kind] for kind, members in kinds.items() for host in members}
+
+
+def claim(image: NodeImage, lab: Path) -> None:
+    """Note that a lab's machines stand on this image, so that it is not removed."""
+    image.users.mkdir(exist_ok=True)
+    files.write_atomically(image.users / _user(lab), str(lab))
+
+
+def release(lab: Path, *, still_used: Collection[Path] = ()) -> None:
+    """Note that a lab needs no image any more but those in these folders."""
+    for image in all_images():
+        if image.folder not in still_used:
+            (image.users / _user(lab)).unlink(missing_ok=True)
+
+
+def all_images() -> list[NodeImage]:
+    """Return every finished image, sorted by name: by content, then by age."""
+    return [
+        NodeImage(path.parent)
+        for path in sorted(images_dir().glob("*/manifest.json"))
+        if not path.parent.name.startswith(_BUILDING)
+    ]
+
+
+def newest(digest: str) -> NodeImage | None:
+    """Return the newest image with this content, or None."""
+    found = [image for image in all_images() if image.folder.name.startswith(f"{digest}-")]
+    return found[-1] if found else None
+
+
+def _present(digest: str) -> NodeImage:
+    image = newest(digest)
+    assert image is not None  # noqa: S101 - found or just built, under the lock
+    return image
+
+
+def _recipe(site: Site, apt: aptconf.HostApt) -> Recipe:
+    machine = platform.machine()
+    architecture = ARCHITECTURES.get(machine, machine)
+    lab = site.keys.lab
+    release_ = lab.release if lab else "trixie"
+    extra = lab.packages if lab else ()
+    return Recipe(
+        release=release_,
+        architecture=architecture,
+        packages=(*(name.format(architecture=architecture) for name in PACKAGES), *extra),
+        sources=apt.sources(release_),
+        apt_options=apt.options,
+        scripts=(STEPS / "customize.sh", STEPS / "machine-hook.sh"),
+    )
+
+
+def _job(kind: Kind, hosts: Sequence[Host], recipe: Recipe) -> build.Job:
+    name = f"{kind.digest(recipe)}-{int(time.time())}"
+    return build.Job(
+        kind=kind,
+        hosts=tuple(host.name for host in hosts),
+        building=images_dir() / f"{_BUILDING}{name}",
+        folder=images_dir() / name,
+    )
+
+
+def _user(lab: Path) -> str:
+    return hashlib.sha256(str(lab).encode()).hexdigest()[:16]
+
+
+def _remove_garbage() -> None:
+    """Remove what killed builds left; only called under the lock."""
+    for left in images_dir().glob(f"{_BUILDING}*"):
+        namespace.remove(left)
+
+
+def _prune(current: dict[Kind, NodeImage], recipe: Recipe) -> None:
+    """Remove images without a lab: older ones of the same content at once, others in 30 days."""
+    oldest = time.time() - _UNUSED_DAYS * _DAY_SECONDS
+    digests = tuple(f"{kind.digest(recipe)}-" for kind in current)
+    for image in all_images():
+        if image in current.values() or _in_use(image):
+            continue
+        if image.folder.name.startswith(digests) or image.folder.stat().st_mtime < oldest:
+            # Under another name first: a killed removal must not leave half an image.
+            doomed = images_dir() / f"{_BUILDING}removed-{image.folder.name}"
+            image.folder.rename(doomed)
+            namespace.remove(doomed)
+
+
+def _in_use(image: NodeImage) -> bool:
+    if not image.users.is_dir():
+        return False
+    return any(Path(user.read_text(encoding="utf-8")).is_dir() for user in image.users.iterdir())
