@@ -215,6 +215,9 @@ class SiteKeys(Frozen):
     slurm_parameters: dict[ParameterName, Scalar | None] = Field(
         {}, description="further keys of slurm.conf; null takes a default of hpcsite's away"
     )
+    slurm_cgroup_parameters: dict[ParameterName, Scalar | None] = Field(
+        {}, description="further keys of cgroup.conf; null takes a default of hpcsite's away"
+    )
     node_groups: dict[str, NodeGroup] = Field({}, description="what the nodes of a group have")
     partitions: tuple[Partition, ...] = Field((), description="Slurm's partitions")
     nfs_exports: tuple[NfsExport, ...] = Field((), description="folders shared by NFS")

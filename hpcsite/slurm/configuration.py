@@ -68,7 +68,7 @@ def configure(
     site may not set, for what this release cannot do, and for a standing file from which the lines
     of nodes outside of the run cannot be kept.
     """
-    check_parameters(keys)
+    check_parameters(keys, version)
     before = parse_slurm_conf(standing)
     _check_includes(before)
     tracking = choose_tracking(keys, candidates, before, version)
@@ -85,7 +85,7 @@ def configure(
     return Configuration(
         slurm_conf=render_slurm_conf(keys, controller, paths, nodes, tracking),
         gres_conf=render_gres_conf(nodes, keys.node_groups),
-        cgroup_conf=render_cgroup_conf(tracking, version),
+        cgroup_conf=render_cgroup_conf(tracking, version, keys.slurm_cgroup_parameters),
         problems=problems,
         drain=tuple(name for name in problems if name in listed),
         sound=tuple(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from hpcsite.site.cgroup_parameters import SINCE, is_yes
 from hpcsite.site.model import NodeGroup, Partition, Scalar, SiteKeys
 from hpcsite.slurm.conf import expand, fold
 from hpcsite.slurm.hardware import Machine, Tracking
@@ -15,6 +16,7 @@ HEADER = """\
 """
 # Lists that a site adds to; any other key of site_slurm_parameters replaces the default.
 MERGED = frozenset({"accountingstoragetres", "slurmctldparameters", "slurmdparameters"})
+SYSTEMD_TIMEOUT_MS = "20000"
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,32 @@ def render_gres_conf(nodes: Iterable[Node], groups: Mapping[str, NodeGroup]) -> 
     )
 
 
-def render_cgroup_conf(tracking: Tracking, version: str = "") -> str:
+def render_cgroup_conf(
+    tracking: Tracking, version: str = "", parameters: Mapping[str, Scalar | None] | None = None
+) -> str:
     """cgroup.conf: constrain jobs by cgroups, or leave them alone altogether.
 
     Before 23.02 Slurm has no plugin that does nothing, and ends over its name.
     """
     if tracking == "linuxproc":
         return HEADER + ("CgroupPlugin=disabled\n" if release(version) >= (23, 2) else "")
-    return HEADER + "ConstrainCores=yes\nConstrainDevices=yes\nConstrainRAMSpace=yes\n"
+    parameters = parameters or {}
+    values = {
+        "ConstrainCores": "yes",
+        "ConstrainDevices": "yes",
+        "ConstrainRAMSpace": "yes",
+        # Else a job goes on in swap with what it has not been given. AllowedSwapSpace is 0 %.
+        "ConstrainSwapSpace": "yes",
+        # How long slurmd waits for its scope, then it ends: 1 s by default, too short for a node
+        # whose systemd is busy with a boot.
+        "SystemdTimeout": SYSTEMD_TIMEOUT_MS if release(version) >= SINCE["systemdtimeout"] else "",
+    }
+    memory = {key.lower(): value for key, value in parameters.items()}.get("constrainramspace", 1)
+    if not is_yes(memory):
+        # With it alone, Slurm would limit the memory all the same (cgroup.conf(5)).
+        values["ConstrainSwapSpace"] = ""
+    merged = _merge({key: value for key, value in values.items() if value}, parameters)
+    return HEADER + "".join(f"{key}={value}\n" for key, value in merged.items())
 
 
 def _defaults(
@@ -109,7 +129,7 @@ def _defaults(
         "EnforcePartLimits": "ALL",
         "GresTypes": "gpu" if has_gpus else "",
         "ProctrackType": "proctrack/cgroup" if cgroup else "proctrack/linuxproc",
-        "TaskPlugin": "task/cgroup,task/affinity" if cgroup else "task/affinity",
+        "TaskPlugin": "task/affinity,task/cgroup" if cgroup else "task/affinity",
         "JobAcctGatherType": "jobacct_gather/cgroup" if cgroup else "jobacct_gather/linux",
         "JobAcctGatherFrequency": "30",
         "MpiDefault": "pmix",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hpcsite.errors import Problem
+from hpcsite.site.cgroup_parameters import refused_cgroup_parameters
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import Partition, Scalar
 from hpcsite.site.names import did_you_mean, nearest
@@ -167,6 +168,20 @@ def parameters_are_free(draft: Draft) -> Iterator[Problem]:
         yield from _parameters(draft, path, partition.parameters, OWNED_OF_PARTITION)
 
 
+def cgroup_parameters_can_be(draft: Draft) -> Iterator[Problem]:
+    """Hold that slurmd knows what goes into cgroup.conf, and that cgroups are used at all."""
+    key = "site_slurm_cgroup_parameters"
+    parameters = draft.keys.slurm_cgroup_parameters
+    for name, refusal in refused_cgroup_parameters(parameters).items():
+        yield draft.problem(refusal.why, (key, name), refusal.hint)
+    if parameters and draft.keys.slurm_process_tracking == "linuxproc":
+        yield draft.problem(
+            "site_slurm_process_tracking is linuxproc, so Slurm reads no key of cgroup.conf",
+            (key,),
+            f"remove {key}, or set site_slurm_process_tracking to cgroup or auto",
+        )
+
+
 def _parameters(
     draft: Draft, path: KeyPath, parameters: Mapping[str, Scalar | None], owned: Mapping[str, str]
 ) -> Iterator[Problem]:
@@ -193,5 +208,6 @@ RULES = (
     one_partition_is_default,
     times_are_valid,
     parameters_are_free,
+    cgroup_parameters_can_be,
     virtual_groups_declare_hardware,
 )

@@ -500,6 +500,26 @@ CASES = (
         hint="on one line",
     ),
     case(
+        "unknown key of cgroup.conf",
+        append(SLURM, "site_slurm_cgroup_parameters:\n  ConstrainDevice: false\n"),
+        file=SLURM,
+        at="ConstrainDevice:",
+        says="ConstrainDevice is no key of cgroup.conf",
+        hint="did you mean ConstrainDevices?",
+    ),
+    case(
+        "cgroup.conf without cgroups",
+        append(
+            SLURM,
+            "site_slurm_process_tracking: linuxproc\n"
+            "site_slurm_cgroup_parameters: {ConstrainDevices: false}\n",
+        ),
+        file=SLURM,
+        at="site_slurm_cgroup_parameters:",
+        says="site_slurm_process_tracking is linuxproc",
+        hint="to cgroup or auto",
+    ),
+    case(
         "virtual without hardware",
         (
             SLURM,

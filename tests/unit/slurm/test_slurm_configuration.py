@@ -237,3 +237,35 @@ def test_an_old_release_gets_no_plugin_that_it_lacks() -> None:
     site = keys(slurm_process_tracking="linuxproc")
     result = configure(site, CONTROLLER, PATHS, nodes(FOUND), version="slurm-wlm 22.05.8")
     assert "CgroupPlugin" not in result.cgroup_conf
+
+
+def cgroup_conf(version: str = "", **parameters: object) -> list[str]:
+    site = keys(slurm_process_tracking="cgroup", slurm_cgroup_parameters=parameters)
+    text = configure(site, CONTROLLER, PATHS, nodes(FOUND), version=version).cgroup_conf
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_jobs_are_constrained_and_the_site_may_say_otherwise() -> None:
+    assert cgroup_conf() == [
+        "ConstrainCores=yes",
+        "ConstrainDevices=yes",
+        "ConstrainRAMSpace=yes",
+        "ConstrainSwapSpace=yes",
+        "SystemdTimeout=20000",
+    ]
+    changed = cgroup_conf(constraindevices=False, AllowedSwapSpace=10, ConstrainCores=None)
+    assert changed[0] == "ConstrainDevices=NO"
+    assert changed[-1] == "AllowedSwapSpace=10"
+    assert not [line for line in changed if line.startswith("ConstrainCores")]
+
+
+def test_memory_that_is_not_constrained_is_not_so_by_its_swap() -> None:
+    """ConstrainSwapSpace alone limits the memory too: cgroup.conf(5)."""
+    lines = cgroup_conf(ConstrainRAMSpace=False)
+    assert not [line for line in lines if line.startswith("ConstrainSwapSpace")]
+    lines = cgroup_conf(ConstrainRAMSpace=False, ConstrainSwapSpace=True)
+    assert "ConstrainSwapSpace=YES" in lines
+
+
+def test_a_release_without_the_wait_for_the_scope_gets_no_key_for_it() -> None:
+    assert "SystemdTimeout=20000" not in cgroup_conf("slurm-wlm 22.05.8")

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsite.errors import InvalidSiteError
+from hpcsite.site.cgroup_parameters import is_yes, refused_cgroup_parameters
 from hpcsite.site.model import SiteKeys
 from hpcsite.site.parameters import OWNED_OF_PARTITION, refused_parameters
 from hpcsite.slurm.parameters import check_parameters, written
@@ -78,3 +79,48 @@ def test_all_refusals_come_together() -> None:
     with pytest.raises(InvalidSiteError) as caught:
         check_parameters(keys)
     assert len(caught.value.problems) == 3
+
+
+def test_keys_of_cgroup_conf_that_slurmd_knows_pass() -> None:
+    parameters = {
+        "ConstrainDevices": False,
+        "constraincores": "no",
+        "AllowedSwapSpace": 12.5,
+        "MinRAMSpace": 30,
+        "ConstrainRAMSpace": None,
+    }
+    assert refused_cgroup_parameters(parameters) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why", "hint"),
+    [
+        ("ConstrainDevice", True, "no key of cgroup.conf", "did you mean ConstrainDevices?"),
+        ("CgroupPlugin", "cgroup/v1", "no key of cgroup.conf", "known: "),
+        ("IgnoreSystemd", True, "written by hpcsite", "systemd"),
+        ("ConstrainCores", "maybe", "ConstrainCores cannot be maybe", "yes or no"),
+        ("AllowedRAMSpace", "all", "AllowedRAMSpace cannot be all", "percent"),
+        ("SystemdTimeout", 1.5, "SystemdTimeout cannot be 1.5", "milliseconds"),
+    ],
+)
+def test_what_slurmd_would_end_over_is_refused(
+    key: str, value: str | float | bool, why: str, hint: str
+) -> None:
+    refusal = refused_cgroup_parameters({key: value})[key]
+    assert why in refusal.why or "written by hpcsite" in refusal.why
+    assert hint in refusal.hint or "site_slurm_process_tracking" in refusal.hint
+
+
+def test_a_key_of_a_later_release_is_refused() -> None:
+    keys = SiteKeys.model_validate(
+        {"name": "lab", "slurm_cgroup_parameters": {"SystemdTimeout": 5000}}
+    )
+    check_parameters(keys, "slurm-wlm 24.11.5")
+    with pytest.raises(InvalidSiteError) as caught:
+        check_parameters(keys, "slurm-wlm 22.05.8")
+    assert "of Slurm 24.05" in str(caught.value.problems[0])
+
+
+@pytest.mark.parametrize(("value", "yes"), [(True, True), ("YES", True), (False, False), (1, True)])
+def test_what_slurm_takes_for_yes(value: str | float | bool, yes: bool) -> None:
+    assert is_yes(value) is yes
