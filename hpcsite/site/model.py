@@ -19,6 +19,10 @@ PARTITION_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 GRES_TYPE = r"^[a-z][a-z0-9_.-]*$"
 DEVICE = r"^/dev/[A-Za-z0-9_/.-]*[A-Za-z_/.-]$"
 ABSOLUTE = r"^/[^\s:]*$"
+# What exports(5), systemd's unit names and a shell all take as it is: no normal form but this one.
+SHARED = r"^(/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$"
+MOUNT_OPTION = r"^[A-Za-z0-9_.=:/+-]+$"
+MODE = r"^[0-7]{4}$"
 COMMENT = r"^[^:\n]*$"
 FEATURE = r"^[A-Za-z0-9_.-]+$"
 PARAMETER = r"^[A-Za-z][A-Za-z0-9]*$"
@@ -31,6 +35,12 @@ PATTERNS = {
     GRES_TYPE: "lower-case letters, digits, _, . and -, beginning with a letter",
     DEVICE: "a path below /dev, less the device's number",
     ABSOLUTE: "an absolute path without spaces",
+    SHARED: (
+        "an absolute path of letters, digits, _, . and -, without a / at its end; no part of it "
+        "begins with a dot or a hyphen"
+    ),
+    MOUNT_OPTION: "one option of nfs(5), without commas and blanks",
+    MODE: 'four octal digits in quotes, e.g. "1777"',
     COMMENT: "one line without colons",
     FEATURE: "letters, digits, _, . and -, without spaces",
     PARAMETER: "a key of slurm.conf: letters and digits",
@@ -151,20 +161,28 @@ class Partition(Frozen):
 class NfsExport(Frozen):
     """A folder that an NFS server shares; every host of `nfs_client` mounts it."""
 
-    path: str = Field(pattern=ABSOLUTE, description="the folder on the server")
+    path: str = Field(pattern=SHARED, description="the folder on the server; made if missing")
     mount: str | None = Field(
-        None, pattern=ABSOLUTE, description="where every host sees it; not set: the same path"
+        None, pattern=SHARED, description="where every host sees it; not set: the same path"
     )
     server: str | None = Field(
         None, description="host of nfs_server; may be left out where there is only one"
     )
+    group: LoginName | None = Field(
+        None, description="group of the folder, of site_groups; not set: root"
+    )
+    mode: str = Field(
+        "0755", pattern=MODE, description='mode of the folder, which root owns; "1777": for all'
+    )
     read_only: bool = Field(default=False, description="clients may not write")
     root_squash: bool = Field(default=True, description="root of a client is nobody here")
-    rdma: bool = Field(default=False, description="mounted over RDMA where the client has it")
+    rdma: bool = Field(default=False, description="mounted over RDMA where client and server do")
     automount: bool = Field(
         default=False, description="mounted at its first use rather than at boot"
     )
-    options: tuple[str, ...] = Field((), description="further mount options, as nfs(5) has them")
+    options: tuple[Annotated[str, Field(pattern=MOUNT_OPTION)], ...] = Field(
+        (), description="further mount options, one each, as nfs(5) has them"
+    )
 
     @property
     def mount_point(self) -> str:
@@ -261,6 +279,10 @@ class Site(Frozen):
     def in_group(self, group: str) -> tuple[Host, ...]:
         """Hosts of an Ansible group, in inventory order; empty for a group that has none."""
         return tuple(host for host in self.hosts.values() if group in host.groups)
+
+    def nfs_server_of(self, export: NfsExport) -> str:
+        """Name the host that shares a folder; validation holds that there is exactly one."""
+        return export.server or self.in_group("nfs_server")[0].name
 
     def node_group_of(self, host: Host) -> str | None:
         """Find the node group of a host, or None; validation holds that there is at most one."""

@@ -4,7 +4,17 @@ from collections.abc import Callable, Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
-from hpcsite.site.rules import accounts, connection, general, groups, hosts, lab, rdma, slurm
+from hpcsite.site.rules import (
+    accounts,
+    connection,
+    general,
+    groups,
+    hosts,
+    lab,
+    rdma,
+    slurm,
+    storage,
+)
 
 Rule = Callable[[Draft], Iterator[Problem]]
 
@@ -17,4 +27,5 @@ RULES: tuple[Rule, ...] = (
     *accounts.RULES,
     *lab.RULES,
     *rdma.RULES,
+    *storage.RULES,
 )

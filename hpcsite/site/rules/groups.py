@@ -7,6 +7,9 @@ from hpcsite.site.draft import Draft
 from hpcsite.site.groups import FEATURES, IMPLICIT, RESERVED
 from hpcsite.site.names import did_you_mean, fold, nearest
 
+_ACCOUNTED = ", e.g. the same one; jobs are accounted from the start"
+_NEED_HINTS = {"slurm_dbd": _ACCOUNTED, "mariadb": _ACCOUNTED}
+
 
 def _node_groups(draft: Draft) -> list[str]:
     return draft.names("node_groups") or []
@@ -132,7 +135,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                 yield draft.group_problem(
                     f"{feature.name} needs {need}, which has no hosts",
                     feature.name,
-                    f"put a host into {need}, e.g. the same one; jobs are accounted from the start",
+                    f"put a host into {need}" + _NEED_HINTS.get(need, ""),
                 )
 
 
