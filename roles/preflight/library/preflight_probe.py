@@ -86,6 +86,10 @@ munge_key_sha256:
   description: SHA-256 of the host's munge key; empty if it has none, or none that may be read.
   type: str
   returned: always
+cgroup_problem:
+  description: Why Slurm cannot confine jobs here by cgroup v2; empty if it can.
+  type: str
+  returned: always
 slurm_configured:
   description: Whether slurmctld was configured here, by hpcsite or by somebody else.
   type: bool
@@ -98,6 +102,12 @@ DPKG_LOCK = "/var/lib/dpkg/lock-frontend"
 DPKG_UPDATES = "/var/lib/dpkg/updates"
 MUNGE_KEY = "/etc/munge/munge.key"
 SLURM_FILES = ("/var/lib/hpcsite/slurmctld-applied.json", "/etc/slurm/slurm.conf")
+# What task/cgroup and jobacct_gather/cgroup need (cgroup.conf(5)).
+NEEDED_CONTROLLERS = ("cpu", "cpuset", "memory")
+# The first systemd that hands cpuset on (its NEWS), which Slurm leaves to it (cgroup_v2.html).
+SYSTEMD_WITH_CPUSET = 244
+# systemd as PID 1 writes there what kind of container it is in (systemd's CONTAINER_INTERFACE).
+CONTAINER = "/run/systemd/container"
 # struct flock of fcntl(2) on 64-bit Linux: type, whence, start, length, pid.
 _FLOCK = "hhqqi4x"
 
@@ -167,6 +177,54 @@ def sha256_of(path: str) -> str:
         return ""
 
 
+def cgroup_problem(mounts: str, controllers: str | None, container: str, systemd: str) -> str:
+    """Why Slurm cannot confine jobs by cgroup v2; empty if it can.
+
+    `mounts` is the text of /proc/self/mounts, `controllers` that of /sys/fs/cgroup's
+    cgroup.controllers (None where there is no such file), `container` the kind of container that
+    the host is (empty for none), `systemd` what `systemctl --version` prints.
+    """
+    kinds = {line.split()[2] for line in mounts.splitlines() if len(line.split()) > 2}
+    boot = "boot it without systemd.unified_cgroup_hierarchy=0 on the kernel's command line"
+    if controllers is None:
+        if "cgroup" in kinds and "cgroup2" in kinds:
+            return f"it runs cgroup v1 and v2 side by side (hybrid), which Slurm cannot use; {boot}"
+        if "cgroup" in kinds:
+            return f"it runs cgroup v1; {boot}"
+        return "no cgroups are mounted at /sys/fs/cgroup"
+    missing = [name for name in NEEDED_CONTROLLERS if name not in controllers.split()]
+    if missing:
+        what = f"it has no cgroup v2 controllers {', '.join(missing)}"
+        if container:
+            return (
+                f"{what}: it is a container ({container}), and its host does not delegate them, "
+                "or binds them to cgroup v1"
+            )
+        if "cgroup" in kinds:
+            return f"{what}: cgroup v1 has them; {boot}"
+        return f"{what}: the kernel lacks them, or its command line disables them (cgroup_disable)"
+    version = systemd.split()[1] if systemd.startswith("systemd ") else ""
+    if version.isdigit() and int(version) < SYSTEMD_WITH_CPUSET:
+        return f"its systemd {version} does not delegate cpuset: {SYSTEMD_WITH_CPUSET} is needed"
+    return ""
+
+
+def look_at_cgroups(module: AnsibleModule) -> str:
+    """Why Slurm cannot confine jobs on this host by cgroup v2; empty if it can."""
+    _, systemd, _ = module.run_command(["systemctl", "--version"])
+    mounts = read("/proc/self/mounts") or ""
+    controllers = read("/sys/fs/cgroup/cgroup.controllers")
+    return cgroup_problem(mounts, controllers, (read(CONTAINER) or "").strip(), systemd)
+
+
+def read(path: str) -> str | None:
+    """Text of a file; None if it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
 def main() -> None:
     """Look, and say what was seen."""
     module = AnsibleModule(
@@ -189,6 +247,7 @@ def main() -> None:
         package_lock_holder=wait_for_lock(DPKG_LOCK, module.params["package_lock_wait_s"]),
         munge_key_sha256=sha256_of(MUNGE_KEY),
         slurm_configured=any(Path(path).exists() for path in SLURM_FILES),
+        cgroup_problem=look_at_cgroups(module),
         **package_state(module),
     )
 

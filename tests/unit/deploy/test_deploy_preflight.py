@@ -28,6 +28,7 @@ SOUND = {
     "packages_pending": False,
     "munge_key_sha256": "",
     "slurm_configured": False,
+    "cgroup_problem": "",
 }
 TRIXIE = {"distribution": "Debian", "distribution_version": "13.1"}
 
@@ -44,7 +45,13 @@ def probe() -> ModuleType:
 
 
 def preflight(
-    folder: Path, facts: dict[str, Any], *, controller: bool = False, **seen: object
+    folder: Path,
+    facts: dict[str, Any],
+    *,
+    controller: bool = False,
+    group: str = "slurm_login",
+    keys: dict[str, str] | None = None,
+    **seen: object,
 ) -> str:
     """Run the role's checks on what a host would have answered; returns Ansible's output."""
     facts = facts | {"distribution_major_version": facts["distribution_version"].split(".")[0]}
@@ -55,12 +62,13 @@ def preflight(
         "__preflight_probe": SOUND | seen,
         "preflight_munge_key_sha256": "the site's",
         "ansible_facts": facts,
+        **(keys or {}),
     }
     (folder / "vars.json").write_text(json.dumps(variables))
     (folder / "trial.yml").write_text(
         "- hosts: all\n  gather_facts: false\n  roles: [preflight]\n", "utf-8"
     )
-    group = "slurm_controller" if controller else "slurm_login"
+    group = "slurm_controller" if controller else group
     (folder / "hosts.ini").write_text(f"gpu02\n[{group}]\nlocalhost\n", "utf-8")
     argv = ["ansible-playbook", "-i", str(folder / "hosts.ini"), "--limit", "localhost"]
     done = subprocess.run(
@@ -175,3 +183,67 @@ def test_the_probe_names_who_holds_dpkgs_lock(probe: ModuleType, tmp_path: Path)
         os.kill(child, 9)
         os.waitpid(child, 0)
     assert probe.lock_holder(str(lock)) == ""
+
+
+@pytest.mark.parametrize(
+    ("tracking", "group", "told"),
+    [
+        ("cgroup", "slurm_compute", True),
+        ("auto", "slurm_compute", False),
+        ("linuxproc", "slurm_compute", False),
+        ("cgroup", "slurm_login", False),
+    ],
+)
+def test_a_site_that_wants_cgroups_is_told_which_node_has_none_and_why(
+    tmp_path: Path, tracking: str, group: str, told: bool
+) -> None:
+    keys = {"site_slurm_process_tracking": tracking}
+    text = preflight(tmp_path, TRIXIE, group=group, keys=keys, cgroup_problem="it runs cgroup v1")
+    assert ("Slurm cannot confine jobs here: it runs cgroup v1" in text) is told
+    assert ("failed=1" in text) is told
+
+
+V2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+V1 = "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
+UNIFIED = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+ALL = "cpuset cpu io memory hugetlb pids rdma misc\n"
+SYSTEMD = "systemd 257 (257.9-1~deb13u1)\n+PAM +AUDIT\n"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "controllers", "container", "systemd", "said"),
+    [
+        (V2, ALL, "", SYSTEMD, ""),
+        (V2, ALL, "systemd-nspawn", SYSTEMD, ""),
+        (V1, None, "", SYSTEMD, "it runs cgroup v1; boot it without"),
+        (V1 + UNIFIED, None, "", SYSTEMD, "side by side (hybrid)"),
+        ("", None, "", SYSTEMD, "no cgroups are mounted"),
+        (
+            V2,
+            "io pids\n",
+            "systemd-nspawn",
+            SYSTEMD,
+            "is a container (systemd-nspawn), and its host",
+        ),
+        (
+            V2 + V1,
+            "cpuset cpu\n",
+            "",
+            SYSTEMD,
+            "no cgroup v2 controllers memory: cgroup v1 has them",
+        ),
+        (V2, "cpuset cpu\n", "", SYSTEMD, "controllers memory: the kernel lacks them"),
+        (V2, ALL, "", "systemd 239 (239-82.el8)\n", "its systemd 239 does not delegate cpuset"),
+    ],
+)
+def test_why_a_host_cannot_confine_jobs(
+    probe: ModuleType,
+    mounts: str,
+    controllers: str | None,
+    container: str,
+    systemd: str,
+    said: str,
+) -> None:
+    problem = probe.cgroup_problem(mounts, controllers, container, systemd)
+    assert said in problem
+    assert bool(problem) is bool(said)
