@@ -19,6 +19,7 @@ COMMANDS = {
     "init": "Write a commented starter inventory.",
     "validate": "Check a site description: every mistake at once, before any host is touched.",
     "lab": "Make, show, reset and remove the machines of a virtual site on this computer.",
+    "image": "Build images of nodes, with all packages, for a lab or a site's own provisioning.",
     "deploy": "Make the machines match the site description.",
     "verify": "Prove that the cluster works: run the verification suites.",
     "report": "Show a stored verification run again.",

@@ -1,7 +1,6 @@
 """Builds node images: a copy of a bare root, the roles' install stage in it, what boots it."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,8 +55,9 @@ def build(
     namespace.require()
     disk.require_space(cache_dir(), _IMAGE_MIB * len(jobs), "to build node images")
     base = roots.ensure(recipe, proxy=proxy, rebuild=rebuild, say=say)
-    work = Path(tempfile.mkdtemp(prefix="hpcsite-image-"))
+    work = jobs[0].building.with_name(f"{jobs[0].building.name}.work")
     try:
+        work.mkdir(parents=True, mode=0o700)
         for job in jobs:
             say(f"building the image of {manifest.names(job.hosts)}: {job.kind.name}")
         _each(jobs, lambda job: _copy(base.root, job))
@@ -86,7 +86,7 @@ def _finish(recipe: Recipe, job: Job) -> None:
     packages.harvest(job.root / packages.ARCHIVES)
     namespace.run(["sh", str(STEPS / "finish.sh"), str(job.root), str(job.building)])
     disk_file = job.building / "disk.qcow2"
-    namespace.run(["sh", str(STEPS / "disk.sh"), str(job.root), str(disk_file), _DISK_SIZE])
+    namespace.run(["sh", str(STEPS / "disk.sh"), str(job.root), "", str(disk_file), _DISK_SIZE])
     manifest.write(recipe, job.kind, job.hosts, job.building, built=time.time())
 
 

@@ -83,18 +83,18 @@ def _write_entrance(path: Path, root: Path, work: Path, proxy: str) -> None:
 def _connection(work: Path) -> dict[str, str]:
     """Return the variables that lead Ansible into a root instead of to a host."""
     options = {
-        "ProxyCommand": f"{work}/enter-{{{{ inventory_hostname }}}}",
+        "ProxyCommand": f'"{work}/enter-{{{{ inventory_hostname }}}}"',
         "HostKeyAlias": _ALIAS,
-        "UserKnownHostsFile": f"{work}/known_hosts",
+        "UserKnownHostsFile": f'"{work}/known_hosts"',
         "GlobalKnownHostsFile": "/dev/null",
         "IdentitiesOnly": "yes",
-        "IdentityFile": f"{work}/login",
+        "IdentityFile": f'"{work}/login"',
         "PreferredAuthentications": "publickey",
     }
     return {
         "ansible_connection": "ssh",
         # A name of its own for each root and build: ssh's shared connections go by it.
-        "ansible_host": f"{{{{ inventory_hostname }}}}.{work.name}",
+        "ansible_host": f"{{{{ inventory_hostname }}}}.{work.name.strip('.')}",
         "ansible_port": "22",
         "ansible_user": "root",
         "ansible_password": "",
@@ -102,7 +102,7 @@ def _connection(work: Path) -> dict[str, str]:
         "ansible_python_interpreter": "/usr/bin/python3",
         "ansible_ssh_private_key_file": f"{work}/login",
         "ansible_ssh_common_args": "-F none "
-        + " ".join(f"-o {name}={value}" for name, value in options.items()),
+        + " ".join(f"-o {shlex.quote(f'{name}={value}')}" for name, value in options.items()),
         "ansible_ssh_extra_args": "",
         "ansible_ssh_executable": "ssh",
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.errors import UsageError
+from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.image import aptconf, build, disk, files, namespace
 from hpcsite.image.kinds import STEPS, Kind, by_kind
 from hpcsite.image.recipe import Recipe
@@ -20,14 +20,23 @@ from hpcsite.site.model import Host, Site
 
 Say = Callable[[str], None]
 
-# Besides what a bare root has. Not the cloud kernel: it lacks rdma_rxe. busybox gives initrds the
-# tools that the lab's hook needs.
-PACKAGES = ("busybox", "initramfs-tools", "linux-image-{architecture}", "systemd-resolved", "zstd")
+RELEASES = ("trixie", "bookworm")
+# Besides what a bare root has. Not the cloud kernel: it lacks rdma_rxe. systemd-boot-efi has the
+# boot loader of raw disks.
+PACKAGES = (
+    "initramfs-tools",
+    "linux-image-{architecture}",
+    "systemd-boot-efi",
+    "systemd-resolved",
+    "zstd",
+)
+# What makes a bare root bootable: the first is run, the others are what it puts into an initrd.
+SCRIPTS = ("customize.sh", "machine-hook.sh", "cp-hook.sh")
 _UNUSED_DAYS = 30
 _DAY_SECONDS = 86400
 _BUILDING = ".building-"
-# Python's name of a machine type → Debian's.
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
+# Python's name of a machine type → Debian's, where Debian boots by UEFI.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,12 @@ class NodeImage:
         return self.folder / "users"
 
     @property
+    def in_use(self) -> bool:
+        """Whether a lab's machines stand on it."""
+        labs = self.users.iterdir() if self.users.is_dir() else ()
+        return any(Path(lab.read_text(encoding="utf-8")).is_dir() for lab in labs)
+
+    @property
     def age_days(self) -> int:
         """Whole days since it was built: how old its packages are."""
         return int((time.time() - self.manifest.stat().st_mtime) // _DAY_SECONDS)
@@ -95,7 +110,12 @@ def ensure(site: Site, hosts: Sequence[Host], *, rebuild: bool = False, say: Say
 
 
 def ensure_each(
-    site: Site, hosts: Sequence[Host], *, rebuild: bool = False, say: Say
+    site: Site,
+    hosts: Sequence[Host],
+    *,
+    release: str | None = None,
+    rebuild: bool = False,
+    say: Say,
 ) -> dict[str, NodeImage]:
     """Return the image of each host by its name; what is missing is built, all at once.
 
@@ -103,7 +123,7 @@ def ensure_each(
         CouldNotRunError: one cannot be built.
     """
     apt = aptconf.read_host_apt()
-    recipe = _recipe(site, apt)
+    recipe = _recipe(site, apt, release)
     kinds = by_kind(site, hosts)
     with files.lock("node-image", say), disk.disk_errors():
         _remove_garbage()
@@ -141,6 +161,20 @@ def all_images() -> list[NodeImage]:
     ]
 
 
+def prune(say: Say) -> list[NodeImage]:
+    """Remove every image on which no lab stands; returns them.
+
+    Raises:
+        CouldNotRunError: another command works on images for too long.
+    """
+    with files.lock("node-image", say), disk.disk_errors():
+        _remove_garbage()
+        removed = [image for image in all_images() if not image.in_use]
+        for image in removed:
+            _remove(image)
+        return removed
+
+
 def newest(digest: str) -> NodeImage | None:
     """Return the newest image with this content, or None."""
     found = [image for image in all_images() if image.folder.name.startswith(f"{digest}-")]
@@ -153,19 +187,20 @@ def _present(digest: str) -> NodeImage:
     return image
 
 
-def _recipe(site: Site, apt: aptconf.HostApt) -> Recipe:
-    machine = platform.machine()
-    architecture = ARCHITECTURES.get(machine, machine)
+def _recipe(site: Site, apt: aptconf.HostApt, wanted: str | None) -> Recipe:
+    architecture = ARCHITECTURES.get(platform.machine())
+    if architecture is None:
+        raise CouldNotRunError(f"no node images for this computer's type, {platform.machine()}")
     lab = site.keys.lab
-    release_ = lab.release if lab else "trixie"
+    chosen = wanted or (lab.release if lab else RELEASES[0])
     extra = lab.packages if lab else ()
     return Recipe(
-        release=release_,
+        release=chosen,
         architecture=architecture,
         packages=(*(name.format(architecture=architecture) for name in PACKAGES), *extra),
-        sources=apt.sources(release_),
+        sources=apt.sources(chosen),
         apt_options=apt.options,
-        scripts=(STEPS / "customize.sh", STEPS / "machine-hook.sh"),
+        scripts=tuple(STEPS / name for name in SCRIPTS),
     )
 
 
@@ -194,16 +229,14 @@ def _prune(current: dict[Kind, NodeImage], recipe: Recipe) -> None:
     oldest = time.time() - _UNUSED_DAYS * _DAY_SECONDS
     digests = tuple(f"{kind.digest(recipe)}-" for kind in current)
     for image in all_images():
-        if image in current.values() or _in_use(image):
+        if image in current.values() or image.in_use:
             continue
         if image.folder.name.startswith(digests) or image.folder.stat().st_mtime < oldest:
-            # Under another name first: a killed removal must not leave half an image.
-            doomed = images_dir() / f"{_BUILDING}removed-{image.folder.name}"
-            image.folder.rename(doomed)
-            namespace.remove(doomed)
+            _remove(image)
 
 
-def _in_use(image: NodeImage) -> bool:
-    if not image.users.is_dir():
-        return False
-    return any(Path(user.read_text(encoding="utf-8")).is_dir() for user in image.users.iterdir())
+def _remove(image: NodeImage) -> None:
+    # Under another name first: a killed removal must not leave half an image.
+    doomed = images_dir() / f"{_BUILDING}removed-{image.folder.name}"
+    image.folder.rename(doomed)
+    namespace.remove(doomed)

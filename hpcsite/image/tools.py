@@ -10,7 +10,9 @@ from hpcsite.errors import CouldNotRunError
 # Tool → Debian package that has it (Ubuntu uses the same names).
 PACKAGES = {
     "ip": "iproute2",
+    "mcopy": "mtools",
     "mke2fs": "e2fsprogs",
+    "mkfs.vfat": "dosfstools",
     "mmdebstrap": "mmdebstrap",
     "mount": "mount",
     "newgidmap": "uidmap",
@@ -18,11 +20,14 @@ PACKAGES = {
     "nft": "nftables",
     "qemu-img": "qemu-utils",
     "setpriv": "util-linux",
+    "sfdisk": "fdisk",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "systemd-nspawn": "systemd-container",
+    "tar": "tar",
     "umount": "mount",
     "unshare": "util-linux",
+    "zstd": "zstd",
 }
 # Root's tools lie outside an ordinary user's PATH on Debian (`su` without `-` keeps that one).
 _SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -49,9 +49,11 @@ work=$root/tmp/lab-initrd
 cp --archive "$root/etc/initramfs-tools" "$work"
 printf 'MODULES=list\nCOMPRESS=zstd\n' > "$work/conf.d/lab"
 printf '%s\n' virtio_pci virtio_blk virtio_net ext4 > "$work/modules"
-mkdir -p "$work/scripts/local-bottom"
-cp "$(dirname "$0")/machine-hook.sh" "$work/scripts/local-bottom/machine"
-chmod 755 "$work/scripts/local-bottom/machine"
+mkdir -p "$work/scripts/local-bottom" "$work/hooks"
+here=$(dirname "$0")
+cp "$here/machine-hook.sh" "$work/scripts/local-bottom/machine"
+cp "$here/cp-hook.sh" "$work/hooks/cp"
+chmod 755 "$work/scripts/local-bottom/machine" "$work/hooks/cp"
 version=$(ls "$root/lib/modules")
 chroot "$root" mkinitramfs -d /tmp/lab-initrd -o /boot/lab-initrd "$version"
 rm -r "$work"
