@@ -10,7 +10,7 @@ from pathlib import Path
 from hpcsite.errors import CouldNotRunError
 from hpcsite.image import disk, manifest, namespace, packages, roots, tools
 from hpcsite.image.install import install
-from hpcsite.image.kinds import STEPS, Kind
+from hpcsite.image.kinds import STEPS, Kind, daemons
 from hpcsite.image.recipe import Recipe
 from hpcsite.paths import cache_dir
 from hpcsite.site.model import Site
@@ -84,7 +84,8 @@ def _copy(base: Path, job: Job) -> None:
 
 def _finish(recipe: Recipe, job: Job) -> None:
     packages.harvest(job.root / packages.ARCHIVES)
-    namespace.run(["sh", str(STEPS / "finish.sh"), str(job.root), str(job.building)])
+    argv = ["sh", str(STEPS / "finish.sh"), str(job.root), str(job.building), *daemons()]
+    namespace.run(argv)
     disk_file = job.building / "disk.qcow2"
     namespace.run(["sh", str(STEPS / "disk.sh"), str(job.root), "", str(disk_file), _DISK_SIZE])
     manifest.write(recipe, job.kind, job.hosts, job.building, built=time.time())

@@ -21,6 +21,8 @@ from hpcsite.site.roles import role_options
 SCHEMA = 1
 STEPS = Path(__file__).with_name("steps")
 _WORD = re.compile(r"\w+")
+# The module `daemon` with a name that is the same everywhere; chrony's is not, and may run before.
+_DAEMON = re.compile(r"^ *daemon:\n *name: ([\w-]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Kind:
             "base": recipe.digest(),
             "features": self.features,
             "builds": self.builds,
+            "daemons": daemons(),
             "variables": self.variables,
             "install": _install_stage(content_dir()),
         }
@@ -70,6 +73,16 @@ def by_kind(site: Site, hosts: Iterable[Host]) -> dict[Kind, list[Host]]:
     for host in hosts:
         found.setdefault(kind_of(site, host), []).append(host)
     return found
+
+
+def daemons() -> tuple[str, ...]:
+    """Return the daemons that roles start only when they have configured them.
+
+    They enable them then, too: in an image, which boots before it is configured, they are not.
+    """
+    paths = sorted(content_dir().glob("roles/*/tasks/*.yml"))
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    return tuple(sorted({name for text in texts for name in _DAEMON.findall(text)}))
 
 
 @cache

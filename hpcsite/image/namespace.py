@@ -70,10 +70,9 @@ def require() -> None:
 
 def has_range(text: str, user: str, number: int) -> bool:
     """Tell whether a subuid(5) file gives a user enough numbers in one range."""
-    for line in text.splitlines():
-        name, _, rest = line.strip().partition(":")
-        count = rest.rpartition(":")[2]
-        if name in {user, str(number)} and count.isdigit() and int(count) >= _NUMBERS:
+    for fields in (line.strip().split(":") for line in text.splitlines()):
+        mine = len(fields) == 3 and fields[0] in {user, str(number)}
+        if mine and fields[2].isdigit() and int(fields[2]) >= _NUMBERS:
             return True
     return False
 

@@ -1,8 +1,17 @@
 # Ends what the roles' install stage began in a root ($1): nothing of the build stays in it, and what
-# lies beside an image comes out of it, into the folder $2.
+# lies beside an image comes out of it, into the folder $2. Further words are daemons that roles
+# configure before they start them.
 set -eu
 out=$2
+rm -rf "$1"/run/* "$1"/tmp/*
 . "$(dirname "$0")/chroot.sh"
+
+shift 2
+for daemon in "$@"; do
+  [ ! -e "$root/usr/lib/systemd/system/$daemon.service" ] || chroot "$root" systemctl -q disable "$daemon"
+done
+# Debian's package makes a key of its own. One that is in every copy of an image is none.
+rm -f "$root/etc/munge/munge.key"
 
 rm -f "$root/usr/sbin/policy-rc.d" "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
 rm -rf "$root/root/.ansible" "$root/root/.cache"
