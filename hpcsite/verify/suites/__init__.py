@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from hpcsite.errors import UsageError
 from hpcsite.site.names import did_you_mean
 from hpcsite.verify.engine import Check
-from hpcsite.verify.suites import accounting, gres, mpi, node, smoke, submission
+from hpcsite.verify.suites import accounting, gres, isolation, mpi, node, smoke, submission
 
 SUITES: dict[str, tuple[Check, ...]] = {
     "node": node.CHECKS,
@@ -16,10 +16,11 @@ SUITES: dict[str, tuple[Check, ...]] = {
         *submission.CHECKS[1:],
         *accounting.CHECKS,
     ),
+    "isolation": isolation.CHECKS,
     "mpi": mpi.CHECKS,
     "smoke": smoke.CHECKS,
 }
-DEFAULT_SUITES = ("node", "slurm", "mpi")
+DEFAULT_SUITES = ("node", "slurm", "isolation", "mpi")
 
 
 def choose(suites: Sequence[str], checks: Sequence[str] = ()) -> list[Check]:

@@ -23,11 +23,16 @@ _MEMORY_MIB = 64
 # A job waits for these whatever is free: limits of its user, account or QOS (squeue(1)).
 _LIMITS = ("Assoc", "QOS", "Max")
 _SLEEP = "exec sleep 300"
-_SHOW = (
-    'for job in "$@"; do srun --jobid="$job" --overlap --input=none --ntasks=1 '
-    "sh -c 'echo \"job=$SLURM_JOB_ID node=$SLURMD_NODENAME devices=$CUDA_VISIBLE_DEVICES\"' & "
-    "done; wait"
-)
+# The number of the device file, which two jobs cannot share. CUDA_VISIBLE_DEVICES counts from 0 in
+# each job where cgroups hide the other devices (gres.html, GPU Management).
+_SHOW = """
+for job in "$@"; do
+  srun --jobid="$job" --overlap --input=none --ntasks=1 sh -c '
+    echo "job=$SLURM_JOB_ID node=$SLURMD_NODENAME devices=${SLURM_STEP_GPUS:-$CUDA_VISIBLE_DEVICES}"
+  ' &
+done
+wait
+"""
 _LINE = re.compile(r"^job=(\d+) node=(\S+) devices=(\S*)$", re.MULTILINE)
 
 

@@ -12,7 +12,7 @@ from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check, run_checks
 from hpcsite.verify.findings import Finding, NotMeasuredError
 from hpcsite.verify.results import Result, Status
-from hpcsite.verify.suites import SUITES, choose
+from hpcsite.verify.suites import DEFAULT_SUITES, SUITES, choose
 from hpcsite.verify.transport import InterruptedRunError
 from tests.unit.verify.fakeslurm import FakeSlurm, context_for
 
@@ -192,7 +192,7 @@ def test_every_check_has_a_name_of_its_own_and_says_what_it_proves() -> None:
 
 
 def test_choosing_suites_and_checks() -> None:
-    assert {check.suite for check in choose([])} == {"node", "slurm", "mpi"}
+    assert {check.suite for check in choose([])} == set(DEFAULT_SUITES)
     assert [check.title for check in choose(["slurm", "slurm"], ["gpu_fill"])] == ["slurm/gpu_fill"]
     assert [check.title for check in choose([], ["node/state"])] == ["node/state"]
     with pytest.raises(UsageError) as error:
