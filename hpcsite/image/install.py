@@ -36,7 +36,7 @@ def install(site: Site, roots: Mapping[str, Path], work: Path, *, proxy: str, lo
     for host, root in roots.items():
         _write_entrance(work / f"enter-{host}", root, work, proxy)
     tally = Tally()
-    with log.open("w", encoding="utf-8") as stream:
+    with log.open("w", encoding="utf-8", buffering=1) as stream:
         code = Playbook(
             playbook=content_dir() / PLAYBOOK,
             inventory=site.path,
