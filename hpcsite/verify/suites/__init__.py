@@ -5,7 +5,17 @@ from collections.abc import Iterable, Sequence
 from hpcsite.errors import UsageError
 from hpcsite.site.names import did_you_mean
 from hpcsite.verify.engine import Check
-from hpcsite.verify.suites import accounting, gres, isolation, mpi, node, smoke, submission
+from hpcsite.verify.suites import (
+    accounting,
+    fabric,
+    gres,
+    isolation,
+    mpi,
+    node,
+    smoke,
+    storage,
+    submission,
+)
 
 SUITES: dict[str, tuple[Check, ...]] = {
     "node": node.CHECKS,
@@ -17,10 +27,12 @@ SUITES: dict[str, tuple[Check, ...]] = {
         *accounting.CHECKS,
     ),
     "isolation": isolation.CHECKS,
+    "fabric": fabric.CHECKS,
     "mpi": mpi.CHECKS,
+    "storage": storage.CHECKS,
     "smoke": smoke.CHECKS,
 }
-DEFAULT_SUITES = ("node", "slurm", "isolation", "mpi")
+DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage")
 
 
 def choose(suites: Sequence[str], checks: Sequence[str] = ()) -> list[Check]:

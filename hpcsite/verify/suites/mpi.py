@@ -77,7 +77,7 @@ def find_collectives(context: Context) -> Finding:
     """Ring, all-reduce and all-to-all over two ranks on each of two nodes."""
     pair = context.cluster.together(2)[:2]
     ranks = 4 if all(target.cpus > 1 for target in pair) else 2
-    answer = _run(context, pair, "collectives", ranks)
+    answer = run(context, pair, "collectives", ranks)
     if isinstance(answer, Finding):
         return answer
     tally = Tally(collectives_faults(answer, names(pair), ranks))
@@ -87,7 +87,7 @@ def find_collectives(context: Context) -> Finding:
 def find_pingpong(context: Context) -> Finding:
     """Latency and bandwidth between one rank on each of two nodes."""
     pair = context.cluster.together(2)[:2]
-    answer = _run(context, pair, "pingpong", 2)
+    answer = run(context, pair, "pingpong", 2)
     if isinstance(answer, Finding):
         return answer
     measured = read_pingpong(answer.stdout, ",".join(names(pair)))
@@ -97,8 +97,14 @@ def find_pingpong(context: Context) -> Finding:
     return tally.finding(names(pair), measurements=measured)
 
 
-def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> Answer | Finding:
-    """Start a program by srun; a finding where that much cannot be done."""
+def run(
+    context: Context,
+    pair: Sequence[Target],
+    program: str,
+    ranks: int,
+    environment: Sequence[str] = (),
+) -> Answer | Finding:
+    """Start a program by srun, in an environment; a finding where that much cannot be done."""
     built = programs(context)
     if built.missing:
         return Finding(Status.SKIP, no_compiler(context), names(tuple(pair)))
@@ -106,6 +112,7 @@ def _run(context: Context, pair: Sequence[Target], program: str, ranks: int) -> 
         return Finding(Status.FAIL, built.fault, names(tuple(pair)))
     copy = f"/tmp/{context.core.job_name}-{program}"  # noqa: S108 - on compute nodes; own name
     argv = [
+        *(["env", *environment] if environment else []),
         "srun",
         *context.job_flags(None, minutes=3, memory_mib=512),
         f"--immediate={max(int(context.options.wait_s), 1)}",

@@ -6,6 +6,7 @@ the check that misses it, not a reason to skip it.
 
 from collections.abc import Callable
 
+from hpcsite.site.rdma import rdma_of
 from hpcsite.verify.context import Context
 
 
@@ -22,6 +23,19 @@ def compute_nodes(least: int) -> Callable[[Context], str]:
 def gpus(context: Context) -> str:
     """Nodes with GPUs."""
     return "" if context.cluster.gpu_declared else "no node group of the site declares GPUs"
+
+
+def rdma_nodes(least: int) -> Callable[[Context], str]:
+    """At least so many compute nodes that are to have RDMA."""
+
+    def need(context: Context) -> str:
+        hosts = context.site.in_group("slurm_compute")
+        count = sum(rdma_of(host) is not None for host in hosts)
+        if not count:
+            return "no compute node is in the group rdma, or their rdma_mode is none"
+        return "" if count >= least else f"needs {least} compute nodes with RDMA, there is {count}"
+
+    return need
 
 
 def accounting(context: Context) -> str:

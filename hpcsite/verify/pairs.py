@@ -1,0 +1,103 @@
+"""Jobs on pairs of nodes, side by side: one srun a pair, one task on each of its nodes."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hpcsite.verify.context import Context
+from hpcsite.verify.findings import NotMeasuredError
+from hpcsite.verify.jobs import SRUN_BUSY, nodes_now, why_not_started
+from hpcsite.verify.rounds import Pair
+from hpcsite.verify.spread import NodeAnswer, read_answers
+
+_MEMORY_MIB = 256
+# Starting and ending a step on a slow node, beside what its program takes.
+_START_S = 20
+_AT_ONCE = 64
+
+_SCRIPT = """
+folder=$(mktemp -d) || exit 9
+trap 'rm -rf "$folder"' EXIT
+one() {{
+  # The last word is several: what the script is told of this pair.
+  # shellcheck disable=SC2086
+  eval "set -- \\"$1\\" \\"$2\\" \\"$3\\" $4"
+  name=$1,$2 nodes=$1,$2 partition=$3
+  shift 3
+  timeout -k 5 {limit} srun {flags} --nodelist="$nodes" --partition="$partition" {command} "$@" \\
+    >"$folder/$name.out" 2>"$folder/$name.err" </dev/null
+  echo $? >"$folder/$name.rc"
+}}
+while [ $# -gt 0 ]; do
+  while [ "$(jobs -rp | wc -l)" -ge {at_once} ]; do wait -n; done
+  one "$1" "$2" "$3" "$4" &
+  shift 4
+done
+wait
+for rc in "$folder"/*.rc; do
+  pair=$(basename "$rc" .rc)
+  echo "@ $pair $(cat "$rc")"
+  sed 's/^/> /' "$folder/$pair.out"
+  sed 's/^/! /' "$folder/$pair.err"
+done
+"""
+
+
+@dataclass(frozen=True)
+class PairJob:
+    """A job on two nodes of one partition, and what its script is told."""
+
+    pair: Pair
+    partition: str
+    words: tuple[str, ...]
+
+
+def run_pairs(
+    context: Context, jobs: Sequence[PairJob], script: str, *, runs_s: float, name: str
+) -> dict[Pair, NodeAnswer]:
+    """Run a bash script as one task on each node of each pair; answers by pair, none left out.
+
+    The pairs must be disjoint. A pair that is busy is waited for as long as the run's patience
+    lasts. Raises `NotMeasuredError` if the answers as a whole cannot be read.
+    """
+    patience = max(int(context.options.wait_s), 1)
+    flags = [
+        *context.job_flags(None, minutes=3 + int(runs_s // 60), memory_mib=_MEMORY_MIB),
+        "--nodes=2",
+        "--ntasks=2",
+        "--ntasks-per-node=1",
+        "--distribution=block",
+        f"--immediate={patience}",
+        "--label",
+        "--mpi=none",
+        "--kill-on-bad-exit=1",
+    ]
+    limit = int(patience + runs_s + _START_S)
+    text = _SCRIPT.format(
+        limit=limit,
+        flags=shlex.join(flags),
+        command=shlex.join(["bash", "-c", script, "pair"]),
+        at_once=_AT_ONCE,
+    )
+    words = [word for job in jobs for word in (*job.pair, job.partition, shlex.join(job.words))]
+    waves = 1 + (len(jobs) - 1) // _AT_ONCE
+    answer = context.user(["bash", "-c", text, "pairs", *words], name, waves * (limit + 10))
+    by_name = read_answers(answer.stdout)
+    answers = {}
+    for job in jobs:
+        if (said := by_name.get(",".join(job.pair))) is None:
+            raise NotMeasuredError(f"no answer for {' and '.join(job.pair)}: {answer.complaint}")
+        answers[job.pair] = said
+    return _with_reasons(context, answers)
+
+
+def _with_reasons(context: Context, answers: dict[Pair, NodeAnswer]) -> dict[Pair, NodeAnswer]:
+    """Say of pairs whose job did not begin why; Slurm is asked once for all of them."""
+    busy = [pair for pair, said in answers.items() if said.rc and SRUN_BUSY in said.stderr]
+    if not busy:
+        return answers
+    now = nodes_now(context, {node for pair in busy for node in pair})
+    return answers | {
+        pair: replace(answers[pair], not_started=str(why_not_started(context, pair, now)))
+        for pair in busy
+    }
