@@ -9,6 +9,7 @@ from socket import create_server
 
 import pytest
 
+from hpcsite.site.model import Site
 from hpcsite.verify import contact
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check, execute
@@ -18,7 +19,7 @@ from hpcsite.verify.results import Result
 from hpcsite.verify.suites import DEFAULT_SUITES, SUITES
 from hpcsite.verify.suites.node import STATE
 from hpcsite.verify.suites.smoke import CHECKS as SMOKE
-from tests.unit.verify.fakeslurm import FakeSlurm, context_for
+from tests.unit.verify.fakeslurm import FakeSlurm, context_for, make_site
 
 SMOKE_NODES, SMOKE_JOB = SMOKE
 # These two have something to say without any node.
@@ -32,8 +33,20 @@ SAID = "@ gpu01 Connection refused\n@ gpu02 yes\n"
 REFUSED = "gpu01 is IDLE in Slurm, but no slurmd answers login there: Connection refused"
 
 
+def with_every_feature() -> Site:
+    """The usual site, with what checks of features need to have anything to do."""
+    site = make_site()
+    hosts = {
+        name: host.model_copy(
+            update={"groups": host.groups | {"rdma"}, "vars": {"rdma_mode": "infiniband"}}
+        )
+        for name, host in site.hosts.items()
+    }
+    return site.model_copy(update={"hosts": hosts})
+
+
 def contacted(tmp_path: Path, slurm: FakeSlurm) -> Context:
-    context = context_for(tmp_path, slurm)
+    context = context_for(tmp_path, slurm, with_every_feature())
     found = contact.silent(context.core, context.cluster, Evidence(tmp_path, "run"))
     return Context(context.core, replace(context.cluster, silent=found), context.evidence)
 
