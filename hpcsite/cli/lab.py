@@ -26,7 +26,8 @@ def command() -> None:
     """Make, show, reset and remove the machines of a virtual site on this computer.
 
     The machines are real Debian systems, described by an ordinary inventory with the key
-    `site_lab`, and reached by ssh like any other host. Needs root.
+    `site_lab`, and reached by ssh like any other host. Containers (`backend: nspawn`) need root,
+    virtual machines (`backend: qemu`) do not.
 
     \b
     Example:
@@ -67,7 +68,7 @@ def status(inventory: Path, *, as_json: bool) -> int:
     """
     found = lab_status(_spec(inventory))
     if as_json:
-        click.echo(json.dumps({"schema_version": 1, **asdict(found)}, indent=2))
+        click.echo(json.dumps({"schema_version": 2, **asdict(found)}, indent=2))
     else:
         _print_status(found)
     return ExitCode.OK if found.ok else ExitCode.FAILED
@@ -135,8 +136,12 @@ def down(inventory: Path) -> None:
     path = inventory.resolve()
     # By the lab's own record first: an inventory that is broken now must not keep its lab alive.
     record = state.find_record(path)
-    name = record.name if record else load_site(inventory).name
-    if teardown.down(name, path, console.say):
+    if record:
+        name, backend = record.name, record.backend
+    else:
+        keys = load_site(inventory).keys
+        name, backend = keys.name, keys.lab.backend if keys.lab else "nspawn"
+    if teardown.down(name, path, backend, console.say):
         _done(f"lab {name}: removed", began)
     else:
         console.say(f"lab {name}: nothing to remove")
@@ -177,4 +182,4 @@ def _print_status(found: LabStatus) -> None:
     out = console.stdout()
     out.print(f"lab {found.name}, {found.network}, from {found.inventory}")
     out.print(table)
-    out.print(found.cgroup)
+    out.print(found.nature.words)

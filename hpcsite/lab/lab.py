@@ -1,21 +1,18 @@
 """A lab's life: up, reset, stop, start, down. Each holds the lab's lock while it works."""
 
-import platform
-from collections.abc import Callable, Collection, Iterator
+import os
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from hpcsite.errors import CouldNotRunError, Problem, UsageError
-from hpcsite.image import disk, files, recipe, roots, tools
-from hpcsite.image.roots import Image
-from hpcsite.lab import host, network, nspawn, state, teardown
+from hpcsite.image import disk, files
+from hpcsite.lab import state, teardown
+from hpcsite.lab.backend import Say
+from hpcsite.lab.kinds import KINDS
 from hpcsite.lab.session import Session, open_session
 from hpcsite.lab.spec import LabSpec, Machine
 
-Say = Callable[[str], None]
-
 _UP_MIB = 1024
-# Python's name of a machine type → Debian's.
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
 
 
 def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> list[Problem]:
@@ -30,12 +27,11 @@ def up(spec: LabSpec, say: Say, *, rebuild: bool = False) -> list[Problem]:
     with _locked(spec, say):
         _claim(spec, say)
         session = open_session(spec)
-        current = _image(session, say, rebuild=rebuild)
+        session.backend.prepare(spec.machines, rebuild=rebuild, say=say)
         teardown.remove_unnamed(session, say)
-        session.each(spec.machines, lambda machine: _bring_up(session, machine, current, say))
-        roots.release(session.dirs.root, still_used=session.backend.images())
-        firewall = network.forwarding_problem(spec.name)
-        return [firewall] if firewall else []
+        session.each(spec.machines, lambda machine: _bring_up(session, machine, say))
+        session.backend.release()
+        return session.backend.warnings()
 
 
 def reset(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
@@ -48,14 +44,15 @@ def reset(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
     with _locked(spec, say):
         _require_up(spec)
         session = open_session(spec)
-        current = _image(session, say, rebuild=False)
+        session.backend.require_room(machines)
+        session.backend.prepare(machines, rebuild=False, say=say)
 
         def renew(machine: Machine) -> None:
-            session.backend.make(machine, current, session.host_keys[machine.name])
+            session.backend.make(machine, session.host_keys[machine.name])
             session.boot(machine)
 
         session.each(machines, renew)
-        roots.release(session.dirs.root, still_used=session.backend.images())
+        session.backend.release()
 
 
 def stop(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
@@ -81,6 +78,7 @@ def start(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
     with _locked(spec, say):
         _require_up(spec)
         session = open_session(spec)
+        session.backend.require_room(machines)
 
         def switch_on(machine: Machine) -> None:
             if not session.backend.exists(machine.name):
@@ -95,31 +93,50 @@ def start(spec: LabSpec, nodes: Collection[str], say: Say) -> None:
 
 @contextmanager
 def _locked(spec: LabSpec, say: Say) -> Iterator[None]:
-    host.require_root()
-    tools.require(nspawn.TOOLS)
+    KINDS[spec.settings.backend].require()
     with disk.disk_errors(), files.lock(f"lab-{spec.name}", say):
         yield
 
 
 def _claim(spec: LabSpec, say: Say) -> None:
     """Make the lab's name this inventory's, unless another lab has it."""
+    kind = KINDS[spec.settings.backend]
     dirs = state.lab_dirs(spec.name, spec.inventory)
+    _require_writable(spec)
     other = state.find_record(spec.inventory)
     if other and other.name != spec.name:
         raise CouldNotRunError(
             f"this inventory's lab is up under its former site_name, {other.name}",
             hint=f"hpcsite lab down {spec.inventory}, then up again",
         )
+    if other and other.backend != spec.settings.backend:
+        raise CouldNotRunError(
+            f"this inventory's lab is up with the backend {other.backend}",
+            hint=f"hpcsite lab down {spec.inventory}, then up again",
+        )
     teardown.require_own_name(spec.name, spec.inventory)
-    network.require_own_bridge(spec.name, dirs.root)
-    network.require_free(spec.name, spec.network)
+    kind.require_own(spec.name, dirs)
+    kind.require_free(spec, dirs)
     disk.require_space(dirs.root, _UP_MIB, "for the machines")
     held = state.read_record(dirs.record)
     if held and held.inventory != str(spec.inventory):
         say(f"removing the lab {spec.name} of {held.inventory}, a folder that is gone")
-        teardown.tear_down(spec.name, spec.inventory)
+        teardown.tear_down(spec.name, spec.inventory, held.backend)
     # The record comes first: whatever is made after it, `down` finds.
-    state.write_record(dirs.record, state.Record(spec.name, str(spec.inventory), str(spec.network)))
+    record = state.Record(spec.name, str(spec.inventory), str(spec.network), spec.settings.backend)
+    state.write_record(dirs.record, record)
+
+
+def _require_writable(spec: LabSpec) -> None:
+    """Check that the lab's key can be put beside the inventory, where Ansible finds it."""
+    files_ = spec.inventory / ".lab"
+    for folder in (files_ if files_.exists() else spec.inventory, files_ / "ssh"):
+        if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+            raise CouldNotRunError(
+                f"{folder} cannot be written, and the lab keeps its ssh key there",
+                hint="copy the inventory to a folder of your own; where another user's lab is up "
+                "from this one, choose a site_name, ports and a folder of your own",
+            )
 
 
 def _require_up(spec: LabSpec) -> None:
@@ -141,34 +158,10 @@ def _chosen(spec: LabSpec, nodes: Collection[str]) -> list[Machine]:
     return [known[node] for node in nodes] if nodes else list(known.values())
 
 
-def _image(session: Session, say: Say, *, rebuild: bool) -> Image:
-    settings = session.spec.settings
-    machine_type = platform.machine()
-    found = roots.ensure(
-        recipe.Recipe(
-            release=settings.release,
-            architecture=_ARCHITECTURES.get(machine_type, machine_type),
-            packages=settings.packages,
-            sources=session.apt.sources(settings.release),
-            apt_options=session.apt.options,
-        ),
-        proxy=session.apt.proxy,
-        rebuild=rebuild,
-        say=say,
-    )
-    roots.claim(found, session.dirs.root)
-    if found.age_days > roots.OLD_DAYS:
-        say(
-            f"the image's package lists are {found.age_days} days old; if an install does not "
-            f"find its packages: hpcsite lab up --rebuild, then reset"
-        )
-    return found
-
-
-def _bring_up(session: Session, machine: Machine, current: Image, say: Say) -> None:
+def _bring_up(session: Session, machine: Machine, say: Say) -> None:
     backend, host_key = session.backend, session.host_keys[machine.name]
     if not backend.exists(machine.name):
-        backend.make(machine, current, host_key)
+        backend.make(machine, host_key)
     elif backend.update(machine, host_key) and backend.running(machine.name):
         say(f"{machine.name}: its description changed: restarting it")
         backend.stop(machine.name)

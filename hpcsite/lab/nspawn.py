@@ -1,28 +1,34 @@
 """Machines as systemd-nspawn containers: native speed, the host's kernel."""
 
 import os
-import re
+import platform
 import stat
 import subprocess
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsite.errors import CouldNotRunError
-from hpcsite.image import files, mounts, tools
+from hpcsite.errors import CouldNotRunError, Problem
+from hpcsite.image import files, mounts, roots, tools
+from hpcsite.image.aptconf import HostApt
+from hpcsite.image.recipe import Recipe
 from hpcsite.image.roots import Image
-from hpcsite.lab import identity, machine, names, network, processes
+from hpcsite.lab import console, identity, machine, names, network, processes
+from hpcsite.lab.backend import Say
 from hpcsite.lab.identity import Environment
 from hpcsite.lab.machine import MachineDir
 from hpcsite.lab.spec import Machine
 from hpcsite.lab.state import LabDirs
+from hpcsite.site.model import Lab
 
 TOOLS = ("systemd-nspawn", "ip", "nft", "mount", "umount", "ssh", "ssh-keygen")
 # NVIDIA's character devices (Documentation/admin-guide/devices.txt).
 _NVIDIA_MAJOR = 195
 _LINK_SECONDS = 20.0
-_CONSOLE_LINES = 20
-_TERMINAL_CODES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9])")
+_BOOT_SECONDS = 60.0
+# Python's name of a machine type → Debian's.
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
 # The host may run cgroup v1; machines are given v2 all the same, as Debian 13 knows nothing else.
 _UNIFIED = ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
 
@@ -65,37 +71,62 @@ def unit_command(folder: MachineDir, unit: str, argv: list[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Nspawn:
     """The nspawn backend of one lab."""
 
     network: network.Network
     dirs: LabDirs
     environment: Environment
+    apt: HostApt
+    settings: Lab
+    image: Image | None = None
+
+    @property
+    def boot_seconds(self) -> float:
+        """How long a machine may take from its start to a login."""
+        return _BOOT_SECONDS
+
+    def prepare(self, machines: Collection[Machine], *, rebuild: bool, say: Say) -> None:
+        """Have the one image at hand of which all machines are made.
+
+        Raises:
+            CouldNotRunError: it cannot be built.
+        """
+        found = roots.ensure(self._recipe(), proxy=self.apt.proxy, rebuild=rebuild, say=say)
+        roots.claim(found, self.dirs.root)
+        if found.age_days > roots.OLD_DAYS:
+            say(
+                f"the image's package lists are {found.age_days} days old; if an install does not "
+                f"find its packages: hpcsite lab up --rebuild, then reset"
+            )
+        self.image = found
+
+    def release(self) -> None:
+        """Give up the images that no machine stands on any more."""
+        notes = (self._folder(node).image for node in self.dirs.nodes())
+        used = {Path(note.read_text(encoding="utf-8")) for note in notes if note.is_file()}
+        roots.release(self.dirs.root, still_used=used)
 
     def exists(self, node: str) -> bool:
         """Tell whether the machine was made, completely, and its image is still there."""
         note = self._folder(node).image
         return note.is_file() and Path(note.read_text(encoding="utf-8")).is_dir()
 
-    def images(self) -> set[Path]:
-        """Return the roots of the images that the lab's machines stand on."""
-        notes = (self._folder(path.name).image for path in self.dirs.machines.iterdir())
-        return {Path(note.read_text(encoding="utf-8")) for note in notes if note.is_file()}
-
     def running(self, node: str) -> bool:
         """Tell whether the machine is switched on."""
         return machine.running(self._folder(node))
 
-    def make(self, node: Machine, image: Image, host_key: Path) -> None:
-        """Make the machine anew from an image; it is not started."""
+    def make(self, node: Machine, host_key: Path) -> None:
+        """Make the machine anew from its image; it is not started."""
+        assert self.image is not None  # noqa: S101 - `prepare` comes first
         folder = self._folder(node.name)
         machine.remove(folder)
         folder.folder.mkdir(parents=True)
-        machine.mount(folder, image.root)
+        machine.mount(folder, self.image.root)
         identity.write_all(folder.root, node, self.environment, host_key)
         self._took_up(node, host_key)
-        files.write_atomically(folder.image, str(image.root))
+        files.write_atomically(folder.image, str(self.image.root))
 
     def update(self, node: Machine, host_key: Path) -> bool:
         """Bring an existing machine in line with its description; tell whether it must restart."""
@@ -109,7 +140,10 @@ class Nspawn:
         self._took_up(node, host_key)
         return True
 
-    def start(self, node: Machine) -> None:
+    def require_room(self, machines: Collection[Machine]) -> None:
+        """Do nothing: these machines take no more than what runs in them."""
+
+    def start(self, node: Machine, host_key: Path) -> None:
         """Switch the machine on and connect it; does nothing to one that runs.
 
         Raises:
@@ -133,12 +167,26 @@ class Nspawn:
 
     def console(self, node: str) -> str:
         """Return the end of what the machine printed on its console since its last start."""
-        try:
-            text = self._folder(node).console.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        lines = [line.rstrip() for line in _TERMINAL_CODES.sub("", text).splitlines()]
-        return "\n".join([line for line in lines if line][-_CONSOLE_LINES:])
+        return console.end(self._folder(node).console)
+
+    def stuck(self, node: str) -> str:
+        """Return nothing: a container that cannot boot ends."""
+        return ""
+
+    def warnings(self) -> list[Problem]:
+        """Return what the lab works with, but its user should know."""
+        firewall = network.forwarding_problem(self.network.name)
+        return [firewall] if firewall else []
+
+    def _recipe(self) -> Recipe:
+        machine_type = platform.machine()
+        return Recipe(
+            release=self.settings.release,
+            architecture=_ARCHITECTURES.get(machine_type, machine_type),
+            packages=self.settings.packages,
+            sources=self.apt.sources(self.settings.release),
+            apt_options=self.apt.options,
+        )
 
     def _folder(self, node: str) -> MachineDir:
         return self.dirs.machine(node)

@@ -53,6 +53,11 @@ def is_supervisor(pid: int, argument: str) -> bool:
     return bool(argv) and Path(argv[0]).name == "systemd-nspawn" and argument in argv
 
 
+def find(is_it: Callable[[int], bool]) -> list[int]:
+    """Return the processes that are the ones meant, by number."""
+    return sorted(pid for pid in _pids() if is_it(pid))
+
+
 def children(pid: int) -> list[int]:
     """Return the processes whose parent is this one."""
     return [other for other in _pids() if parent(other) == pid]

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError, FailedError, HpcsiteError, Problem
-from hpcsite.image import aptconf, disk
-from hpcsite.lab import host, network, sshkeys, state
+from hpcsite.image import disk
+from hpcsite.lab import sshkeys, state
 from hpcsite.lab.backend import Backend
-from hpcsite.lab.identity import Environment
-from hpcsite.lab.nspawn import Nspawn
+from hpcsite.lab.kinds import KINDS
 from hpcsite.lab.spec import LabSpec, Machine
 from hpcsite.lab.sshwait import Waiter
 
-_BOOT_SECONDS = 60.0
 _WORKERS = 8
 
 
@@ -39,7 +37,6 @@ class Session:
     spec: LabSpec
     dirs: state.LabDirs
     backend: Backend
-    apt: aptconf.HostApt
     host_keys: dict[str, Path]
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -70,20 +67,33 @@ class Session:
         Raises:
             CouldNotRunError: it does not come up; carries the end of its console.
         """
-        self.backend.start(machine)
-        waiter = Waiter(self.dirs.lab_files, _BOOT_SECONDS, self.stopped)
-        if waiter.wait(str(machine.address), lambda: self.backend.running(machine.name)):
+        seconds = self.backend.boot_seconds
+        self.backend.start(machine, self.host_keys[machine.name])
+        waiter = Waiter(self.dirs.lab_files, seconds, self.stopped)
+        if waiter.wait(machine.ssh, lambda: self._may_come_up(machine)):
             return
         if self.stopped.is_set():
             return
-        what = (
-            f"no login by ssh at {machine.address} after {_BOOT_SECONDS:.0f} s"
-            if self.backend.running(machine.name)
-            else "the machine ended while it booted"
-        )
+        if self.dirs.ending.exists():
+            raise CouldNotRunError(
+                "not waited for: another command is removing the lab",
+                hint=f"when it is done: hpcsite lab up {self.spec.inventory}",
+            )
+        what = f"no login by ssh at {machine.ssh} after {seconds:.0f} s"
+        if not self.backend.running(machine.name):
+            what = "the machine ended while it booted"
+        elif stuck := self.backend.stuck(machine.name):
+            what = f"the machine does not come up: {stuck}"
         raise CouldNotRunError(
             f"{what}; the end of its console:\n{self.backend.console(machine.name)}",
             hint="hpcsite lab up mends what it can; hpcsite lab reset replaces the machine",
+        )
+
+    def _may_come_up(self, machine: Machine) -> bool:
+        return (
+            not self.dirs.ending.exists()
+            and self.backend.running(machine.name)
+            and not self.backend.stuck(machine.name)
         )
 
 
@@ -96,8 +106,8 @@ def open_session(spec: LabSpec) -> Session:
         CouldNotRunError: the network collides with another, or a tool fails.
     """
     dirs = state.lab_dirs(spec.name, spec.inventory)
-    net = network.Network(spec.name, spec.network, dirs.root, host.uplink_mtu())
-    network.ensure(net)
+    # Left by a `lab down` that was killed.
+    dirs.ending.unlink(missing_ok=True)
     login_key = sshkeys.ensure_login_key(dirs.lab_files, spec.name)
     public_keys = {
         machine.name: sshkeys.ensure_host_key(dirs.host_keys, machine.name)
@@ -106,21 +116,14 @@ def open_session(spec: LabSpec) -> Session:
     sshkeys.write_known_hosts(
         dirs.lab_files,
         (
-            (machine.name, str(machine.address), public_keys[machine.name])
+            (machine.name, machine.ssh.known_host, public_keys[machine.name])
             for machine in spec.machines
         ),
     )
     sshkeys.give_to_owner(dirs.lab_files)
-    apt = aptconf.read_host_apt()
-    environment = Environment(
-        network=spec.network,
-        mtu=net.mtu,
-        resolvers=tuple(host.resolvers()),
-        proxy=apt.machine_proxy(str(net.gateway)),
-        login_key=login_key,
-    )
     host_keys = {name: dirs.host_keys / name / sshkeys.HOST_KEY for name in public_keys}
-    return Session(spec, dirs, Nspawn(net, dirs, environment), apt, host_keys)
+    backend = KINDS[spec.settings.backend].open(spec, dirs, login_key)
+    return Session(spec, dirs, backend, host_keys)
 
 
 def _problems(name: str, future: "Future[None]") -> list[Problem]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hpcsite.image import files, tools
+from hpcsite.lab.spec import Endpoint
 
 HOST_KEY = "ssh_host_ed25519_key"
 
@@ -24,6 +25,8 @@ def give_to_owner(lab_files: Path) -> None:
     Who wrote the inventory may deploy to its lab without being root: `sudo hpcsite lab up` then
     leaves nothing of root's in that folder.
     """
+    if os.geteuid() != 0:
+        return
     owner = lab_files.parent.stat()
     for path in (lab_files, *lab_files.rglob("*")):
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
@@ -47,19 +50,19 @@ def ensure_host_key(host_keys: Path, node: str) -> str:
 
 
 def write_known_hosts(lab_files: Path, entries: Iterable[tuple[str, str, str]]) -> None:
-    """Write known_hosts from (name, address, public host key), whole and at once."""
+    """Write known_hosts from (name, known host, public host key), whole and at once."""
     lines = []
-    for name, address, public_key in entries:
+    for name, known_host, public_key in entries:
         kind, blob = public_key.split()[:2]
-        lines.append(f"{address},{name} {kind} {blob}\n")
+        lines.append(f"{known_host},{name} {kind} {blob}\n")
     files.write_atomically(known_hosts(lab_files), "".join(lines), mode=0o600)
 
 
-def ssh_command(lab_files: Path, address: str) -> list[str]:
+def ssh_command(lab_files: Path, endpoint: Endpoint, *, seconds: int) -> list[str]:
     """Return the command that logs in as root, whatever the user's own ssh configuration says."""
     options = {
         "BatchMode": "yes",
-        "ConnectTimeout": "2",
+        "ConnectTimeout": str(seconds),
         "IdentitiesOnly": "yes",
         "StrictHostKeyChecking": "yes",
         # Quoted: the option takes several files, separated by spaces.
@@ -70,7 +73,7 @@ def ssh_command(lab_files: Path, address: str) -> list[str]:
     return [
         *("ssh", "-F", "none", "-i", str(login_key(lab_files))),
         *(part for key, value in options.items() for part in ("-o", f"{key}={value}")),
-        f"root@{address}",
+        *("-p", str(endpoint.port), f"root@{endpoint.address}"),
     ]
 
 

@@ -10,17 +10,19 @@ from pathlib import Path
 
 from hpcsite.image import tools
 from hpcsite.lab import sshkeys
+from hpcsite.lab.spec import Endpoint
 
-_SSH_PORT = 22
 _POLL_SECONDS = 0.05
+_BANNER_SECONDS = 3.0
 _LOGIN_SECONDS = 10
+_GREETING = b"SSH-"
 
 
-def answers(lab_files: Path, address: str, command: str = "true") -> bool:
+def answers(lab_files: Path, endpoint: Endpoint, *, login_seconds: int = _LOGIN_SECONDS) -> bool:
     """Tell whether root can log in with the lab's key, to the host key that is known."""
-    if not _port_open(address):
+    if not _greets(endpoint):
         return False
-    argv = [*sshkeys.ssh_command(lab_files, address), command]
+    argv = [*sshkeys.ssh_command(lab_files, endpoint, seconds=login_seconds), "true"]
     try:
         return (
             subprocess.run(
@@ -28,7 +30,7 @@ def answers(lab_files: Path, address: str, command: str = "true") -> bool:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
-                timeout=_LOGIN_SECONDS,
+                timeout=2 * login_seconds,
                 env={"PATH": tools.search_path(), "LC_ALL": "C.UTF-8"},
             ).returncode
             == 0
@@ -45,11 +47,13 @@ class Waiter:
     seconds: float
     stopped: threading.Event
 
-    def wait(self, address: str, alive: Callable[[], bool]) -> bool:
+    def wait(self, endpoint: Endpoint, alive: Callable[[], bool]) -> bool:
         """Tell whether the machine answered before the time was up or it died."""
         deadline = time.monotonic() + self.seconds
+        # Whoever boots slowly logs in slowly.
+        login_seconds = max(_LOGIN_SECONDS, int(self.seconds // 10))
         while not self.stopped.is_set() and time.monotonic() < deadline:
-            if answers(self.lab_files, address):
+            if answers(self.lab_files, endpoint, login_seconds=login_seconds):
                 return True
             if not alive():
                 return False
@@ -57,9 +61,14 @@ class Waiter:
         return False
 
 
-def _port_open(address: str) -> bool:
+def _greets(endpoint: Endpoint) -> bool:
+    """Tell whether an ssh server speaks.
+
+    An open port alone says nothing: a forwarded one is open before its machine boots.
+    """
     try:
-        with socket.create_connection((address, _SSH_PORT), timeout=1.0):
-            return True
+        place = (str(endpoint.address), endpoint.port)
+        with socket.create_connection(place, timeout=_BANNER_SECONDS) as link:
+            return link.recv(len(_GREETING)) == _GREETING
     except OSError:
         return False

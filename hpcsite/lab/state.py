@@ -21,6 +21,7 @@ class Record:
     name: str
     inventory: str
     network: str
+    backend: str = "nspawn"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,22 @@ class LabDirs:
     def machines(self) -> Path:
         """One folder a machine."""
         return self.root / "machines"
+
+    def nodes(self) -> list[str]:
+        """Return the names of the machines that have a folder, whole or not."""
+        if not self.machines.is_dir():
+            return []
+        return sorted(path.name for path in self.machines.iterdir())
+
+    @property
+    def fabric(self) -> Path:
+        """The network of virtual machines: its sockets."""
+        return self.root / "fabric"
+
+    @property
+    def ending(self) -> Path:
+        """Is there while `down` waits: what is at work on the lab gives up."""
+        return self.root / "ending"
 
     def machine(self, node: str) -> MachineDir:
         """Return the folder of one machine."""
@@ -61,7 +78,12 @@ def labs_dir() -> Path:
 
 
 def lab_dirs(name: str, inventory: Path) -> LabDirs:
-    """Return the folders of a lab.
+    """Return the folders of a lab."""
+    return LabDirs(labs_dir() / name, inventory)
+
+
+def require_mountable() -> None:
+    """Check that the machines' file systems can be mounted where they lie.
 
     Raises:
         CouldNotRunError: the state or cache folder's path cannot be given to an overlay mount.
@@ -72,7 +94,6 @@ def lab_dirs(name: str, inventory: Path) -> LabDirs:
                 f"{path}: a comma, colon, quote or backslash in this path cannot be mounted",
                 hint="set HPCSITE_STATE_DIR and HPCSITE_CACHE_DIR to plain paths",
             )
-    return LabDirs(labs_dir() / name, inventory)
 
 
 def read_record(path: Path) -> Record | None:

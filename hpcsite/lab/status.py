@@ -1,11 +1,12 @@
 """What a lab is doing right now."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from hpcsite.lab import cgroups, host, machine, sshwait, state
+from hpcsite.lab import sshwait, state
+from hpcsite.lab.backend import Kind, Nature
+from hpcsite.lab.kinds import KINDS
 from hpcsite.lab.spec import LabSpec, Machine
 
 State = Literal["running", "stopped", "absent"]
@@ -27,54 +28,44 @@ class LabStatus:
 
     name: str
     inventory: str
+    backend: str
     network: str
     machines: tuple[MachineStatus, ...]
-    cgroup_controllers: tuple[str, ...]
-    cgroup: str
+    nature: Nature
 
     @property
     def ok(self) -> bool:
-        """Whether every machine runs and can be logged in to."""
-        return all(each.state == "running" and each.ssh for each in self.machines)
+        """Whether every machine runs, is connected and can be logged in to."""
+        machines = all(each.state == "running" and each.ssh for each in self.machines)
+        return machines and self.nature.fabric
 
 
 def status(spec: LabSpec) -> LabStatus:
     """Look at a lab; changes nothing and waits for nobody.
 
     Raises:
-        CouldNotRunError: not root, whose labs these are.
+        CouldNotRunError: labs of this kind are not this user's.
     """
-    host.require_root()
+    kind = KINDS[spec.settings.backend]
+    kind.require()
     dirs = state.lab_dirs(spec.name, spec.inventory)
     with ThreadPoolExecutor(len(spec.machines) or 1) as pool:
-        found = tuple(pool.map(lambda node: _machine_status(dirs, node), spec.machines))
-    controllers = _controllers(dirs, found)
+        found = tuple(pool.map(lambda node: _machine_status(kind, dirs, node), spec.machines))
     return LabStatus(
         name=spec.name,
         inventory=str(spec.inventory),
+        backend=spec.settings.backend,
         network=str(spec.network),
         machines=found,
-        cgroup_controllers=tuple(controllers),
-        cgroup=cgroups.in_words(controllers, v1=cgroups.host_runs_v1()),
+        nature=kind.nature(dirs, [each.name for each in found if each.state == "running"]),
     )
 
 
-def _machine_status(dirs: state.LabDirs, node: Machine) -> MachineStatus:
-    folder = dirs.machine(node.name)
+def _machine_status(kind: Kind, dirs: state.LabDirs, node: Machine) -> MachineStatus:
     now: State = "absent"
-    if machine.running(folder):
+    if kind.running(dirs, node.name):
         now = "running"
-    elif folder.image.is_file():
+    elif kind.exists(dirs, node.name):
         now = "stopped"
-    address = str(node.address)
-    ssh = now == "running" and sshwait.answers(dirs.lab_files, address)
-    return MachineStatus(node.name, address, now, ssh)
-
-
-def _controllers(dirs: state.LabDirs, found: tuple[MachineStatus, ...]) -> list[str]:
-    """Return what a running machine has; where none runs, what this process has."""
-    for each in found:
-        measured = machine.controllers(dirs.machine(each.name))
-        if measured is not None:
-            return measured
-    return cgroups.controllers(os.getpid())
+    ssh = now == "running" and sshwait.answers(dirs.lab_files, node.ssh)
+    return MachineStatus(node.name, str(node.address), now, ssh)

@@ -2,30 +2,36 @@
 
 import contextlib
 import shutil
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.image import files, mounts, roots
-from hpcsite.lab import host, machine, network, state
+from hpcsite.image import files
+from hpcsite.lab import state
+from hpcsite.lab.kinds import KINDS
 from hpcsite.lab.session import Session
+from hpcsite.lab.state import LabDirs
 
 
-def down(name: str, inventory: Path, say: Callable[[str], None]) -> bool:
+def down(name: str, inventory: Path, backend: str, say: Callable[[str], None]) -> bool:
     """Remove everything of a lab but the caches; tell whether there was anything.
 
+    A command that waits for the lab's machines to boot gives up.
+
     Raises:
-        CouldNotRunError: not root, the lab is another inventory's, or another command works on
-            it and does not end.
+        CouldNotRunError: this user has no labs of this kind, the lab is another inventory's, or
+            another command works on it and does not end.
     """
-    host.require_root()
-    with files.lock(f"lab-{name}", say):
-        dirs = state.lab_dirs(name, inventory)
+    kind = KINDS[backend]
+    kind.require()
+    dirs = state.lab_dirs(name, inventory)
+    require_own_name(name, inventory)
+    with _announced(dirs), files.lock(f"lab-{name}", say):
         require_own_name(name, inventory)
-        network.require_own_bridge(name, dirs.root)
+        kind.require_own(name, dirs)
         found = dirs.root.exists() or dirs.lab_files.exists()
-        tear_down(name, inventory)
+        tear_down(name, inventory, backend)
         return found
 
 
@@ -43,15 +49,10 @@ def require_own_name(name: str, inventory: Path) -> None:
         )
 
 
-def tear_down(name: str, inventory: Path) -> None:
+def tear_down(name: str, inventory: Path, backend: str) -> None:
     """Remove everything of a lab but the caches. Only under the lab's lock."""
     dirs = state.lab_dirs(name, inventory)
-    nodes = [path.name for path in dirs.machines.iterdir()] if dirs.machines.is_dir() else []
-    with ThreadPoolExecutor(len(nodes) or 1) as pool:
-        list(pool.map(lambda node: machine.remove(dirs.machine(node)), nodes))
-    network.remove(name)
-    mounts.unmount_below(dirs.root)
-    roots.release(dirs.root)
+    KINDS[backend].tear_down(name, dirs)
     if dirs.lab_files.exists():
         shutil.rmtree(dirs.lab_files)
     if dirs.root.exists():
@@ -64,8 +65,19 @@ def tear_down(name: str, inventory: Path) -> None:
 def remove_unnamed(session: Session, say: Callable[[str], None]) -> None:
     """Remove machines that the inventory does not name any more."""
     named = {machine.name for machine in session.spec.machines}
-    for path in sorted(session.dirs.machines.glob("*")):
-        if path.name not in named:
-            say(f"removing {path.name}: the inventory does not name it any more")
-            session.backend.remove(path.name)
-            shutil.rmtree(session.dirs.host_keys / path.name, ignore_errors=True)
+    for node in session.dirs.nodes():
+        if node not in named:
+            say(f"removing {node}: the inventory does not name it any more")
+            session.backend.remove(node)
+            shutil.rmtree(session.dirs.host_keys / node, ignore_errors=True)
+
+
+@contextmanager
+def _announced(dirs: LabDirs) -> Iterator[None]:
+    """Tell a command that works on the lab that it is about to be removed."""
+    if dirs.root.is_dir():
+        dirs.ending.touch()
+    try:
+        yield
+    finally:
+        dirs.ending.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from hpcsite.site.inventory import Inventory
 from hpcsite.site.model import SiteKeys
 from hpcsite.site.sources import ALL, Definition, KeyPath, Sources, matches
 
-HOST_KEYS = ("site_address", "site_lab_gpus")
+HOST_KEYS = ("site_address", "site_lab_gpus", "site_lab_memory_mib")
 PREFIX = "site_"
 
 

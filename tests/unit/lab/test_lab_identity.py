@@ -1,5 +1,6 @@
 """The files that make a copy of the image one machine."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 from hpcsite.errors import CouldNotRunError
 from hpcsite.lab import identity
 from hpcsite.lab.identity import Environment
-from hpcsite.lab.spec import Machine
+from hpcsite.lab.spec import Endpoint, Machine
 
 ENVIRONMENT = Environment(
     IPv4Network("10.213.0.0/24"), 1400, ("192.0.2.1",), "http://proxy.example:3128", "ssh-ed25519 A"
 )
-HEAD = Machine("head", IPv4Address("10.213.0.10"), domain="lab.example")
+HEAD = Machine(
+    "head", IPv4Address("10.213.0.10"), Endpoint(IPv4Address("10.213.0.10")), domain="lab.example"
+)
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_resolv_conf_follows_the_host_unless_something_took_it_over(root: Path) 
 
 def test_a_fingerprint_covers_what_only_a_restart_changes(host_key: Path) -> None:
     before = identity.fingerprint(HEAD, ENVIRONMENT, host_key)
-    moved = Machine("head", IPv4Address("10.213.0.12"), domain="lab.example")
+    moved = replace(HEAD, address=IPv4Address("10.213.0.12"))
     assert identity.fingerprint(moved, ENVIRONMENT, host_key) != before
     elsewhere = Environment(ENVIRONMENT.network, 1500, ("203.0.113.1",), "", "ssh-ed25519 A")
     assert identity.fingerprint(HEAD, elsewhere, host_key) == before

@@ -5,11 +5,14 @@ from pathlib import Path
 
 from hpcsite.lab.machine import MachineDir
 from hpcsite.lab.nspawn import nspawn_command, unit_command
-from hpcsite.lab.spec import Machine
+from hpcsite.lab.spec import Endpoint, Machine
 
 FOLDER = MachineDir(Path("/s/labs/lab/machines/gpu01"), "lab-gpu01")
 GPU_NODE = Machine(
-    "gpu01", IPv4Address("10.213.0.21"), gpu_devices=("/dev/nvidia0", "/dev/nvidia1")
+    "gpu01",
+    IPv4Address("10.213.0.21"),
+    Endpoint(IPv4Address("10.213.0.21")),
+    gpu_devices=("/dev/nvidia0", "/dev/nvidia1"),
 )
 
 

@@ -37,7 +37,7 @@ def test_half_a_record_is_none(tmp_path: Path, text: str) -> None:
 def test_a_path_that_no_overlay_can_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HPCSITE_STATE_DIR", "/srv/a,b")
     with pytest.raises(CouldNotRunError, match="a,b"):
-        state.lab_dirs("lab", Path("/srv/lab"))
+        state.require_mountable()
 
 
 def test_a_second_command_says_that_it_waits_and_then_goes_on() -> None:

@@ -1,0 +1,1 @@
+"""Machines as QEMU virtual machines: kernels of their own, and no root."""
