@@ -134,12 +134,20 @@ def _defaults(
         "JobAcctGatherFrequency": "30",
         "MpiDefault": "pmix",
         "LaunchParameters": "use_interactive_step",
+        # RDMA locks memory. The limit is to be slurmd's, which its unit sets to infinity, and not
+        # that of the shell that submits (Slurm's FAQ). It would override PropagateResourceLimits.
+        "PropagateResourceLimitsExcept": "" if _propagates(keys) else "MEMLOCK",
     }
     if controller.database_host:
         values["AccountingStorageType"] = "accounting_storage/slurmdbd"
         values["AccountingStorageHost"] = controller.database_host
         values["AccountingStorageTRES"] = "gres/gpu" if has_gpus else ""
     return {key: value for key, value in values.items() if value}
+
+
+def _propagates(keys: SiteKeys) -> bool:
+    """Whether the site itself says which limits a job takes from the shell that submits it."""
+    return "propagateresourcelimits" in (key.lower() for key in keys.slurm_parameters)
 
 
 def _slurmctld_host(controller: Controller) -> str:

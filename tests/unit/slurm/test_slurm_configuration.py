@@ -215,6 +215,14 @@ def test_a_site_s_parameters_add_replace_and_take_away() -> None:
     assert conf["rebootprogram"] == "/sbin/shutdown -r now"
 
 
+def test_jobs_may_lock_what_slurmd_may_unless_the_site_says_how_limits_go() -> None:
+    assert "PropagateResourceLimitsExcept=MEMLOCK\n" in run(keys(), nodes(FOUND)).slurm_conf
+    site = keys(slurm_parameters={"PropagateResourceLimits": "NONE"})
+    conf = run(site, nodes(FOUND)).slurm_conf
+    assert "PropagateResourceLimits=NONE\n" in conf
+    assert "Except" not in conf
+
+
 def test_config_overrides_only_with_a_virtual_group() -> None:
     assert "config_overrides" not in run(keys(), nodes(FOUND)).slurm_conf
     virtual = keys(node_groups={"gpu": {"gpus": {"count": 8}, "virtual": True}})
