@@ -22,6 +22,7 @@ from hpcsite.site.model import Site
 
 PLAYBOOK = "playbooks/image.yml"
 _ALIAS = "image"
+_CONNECT_SECONDS = 120
 
 
 def install(site: Site, roots: Mapping[str, Path], work: Path, *, proxy: str, log: Path) -> None:
@@ -103,6 +104,10 @@ def _connection(work: Path) -> dict[str, str]:
         "ansible_ssh_private_key_file": f"{work}/login",
         "ansible_ssh_common_args": "-F none "
         + " ".join(f"-o {shlex.quote(f'{name}={value}')}" for name, value in options.items()),
+        # An inventory's own may lead through a jump host, or slow Ansible down.
+        "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60s",
         "ansible_ssh_extra_args": "",
+        "ansible_ssh_timeout": str(_CONNECT_SECONDS),
+        "ansible_pipelining": "true",
         "ansible_ssh_executable": "ssh",
     }

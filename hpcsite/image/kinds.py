@@ -88,40 +88,49 @@ def daemons() -> tuple[str, ...]:
 @cache
 def _variables(content: Path) -> frozenset[str]:
     """Return the roles' public variables that install stages use."""
-    return frozenset(role_options()) & _words(content)
-
-
-def _words(content: Path) -> frozenset[str]:
-    texts = (path.read_text(encoding="utf-8") for path in _stage_files(content))
-    return frozenset(word for text in texts for word in _WORD.findall(text))
+    return frozenset(role_options()) & _read(content)[1]
 
 
 @cache
 def _install_stage(content: Path) -> Mapping[str, Any]:
-    """Return everything of the roles that decides what their install stages do."""
-    words = _words(content)
-    texts = {
-        str(path.relative_to(content)): path.read_text(encoding="utf-8")
-        for path in _stage_files(content)
-    }
-    defaults = {
-        str(path.relative_to(content)): {
-            name: value
-            for name, value in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items()
-            if name in words
-        }
-        for path in sorted(content.glob("roles/*/defaults/main.yml"))
-    }
+    """Return everything that decides what install stages do, and no other setting of the roles."""
     steps = {path.name: path.read_text(encoding="utf-8") for path in sorted(STEPS.iterdir())}
-    return {"files": texts, "defaults": defaults, "steps": steps}
+    return {"files": _stage_texts(content), "values": _read(content)[0], "steps": steps}
 
 
-def _stage_files(content: Path) -> list[Path]:
+def _read(content: Path) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the roles' own values that install stages read, and all words in either."""
+    values = {
+        f"{path.relative_to(content)}: {name}": (name, value)
+        for pattern in ("roles/*/vars/*.yml", "roles/*/defaults/main.yml")
+        for path in sorted(content.glob(pattern))
+        for name, value in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items()
+    }
+    words = set(_WORD.findall("\n".join(_stage_texts(content).values())))
+    used: dict[str, Any] = {}
+    while True:
+        found = {
+            key: value
+            for key, (name, value) in values.items()
+            # The role `packages` puts the names of these together.
+            if name in words or name.endswith("_packages")
+        }
+        if found.keys() == used.keys():
+            return used, frozenset(words)
+        used = found
+        words.update(_WORD.findall(json.dumps(used, default=str)))
+
+
+def _stage_texts(content: Path) -> dict[str, str]:
     patterns = (
         "playbooks/image.yml",
         "plugins/modules/missing_packages.py",
         "roles/*/tasks/install.yml",
-        "roles/common/tasks/*.yml",
-        "roles/*/vars/*.yml",
+        "roles/common/tasks/packages*.yml",
+        "roles/common/tasks/set_vars.yml",
     )
-    return sorted(path for pattern in patterns for path in content.glob(pattern))
+    return {
+        str(path.relative_to(content)): path.read_text(encoding="utf-8")
+        for pattern in patterns
+        for path in sorted(content.glob(pattern))
+    }

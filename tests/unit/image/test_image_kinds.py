@@ -58,6 +58,13 @@ def test_only_variables_of_install_stages_matter() -> None:
         ("roles/munge/vars/Debian.yml", "munge", "munge2", True),
         ("roles/base/tasks/install.yml", "Install packages", "Install", True),
         ("playbooks/image.yml", "become: false", "become: true", True),
+        (
+            "roles/base/vars/Debian.yml",
+            "__base_chrony_service: c",
+            "__base_chrony_service: d",
+            False,
+        ),
+        ("roles/packages/vars/main.yml", "mariadb: mariadb", "mariadb: munge", True),
         ("roles/munge/tasks/configure.yml", "name", "name ", False),
         (
             "roles/base/defaults/main.yml",
