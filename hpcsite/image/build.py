@@ -55,6 +55,9 @@ def build(
     namespace.require()
     disk.require_space(cache_dir(), _IMAGE_MIB * len(jobs), "to build node images")
     base = roots.ensure(recipe, proxy=proxy, rebuild=rebuild, say=say)
+    if base.age_days > roots.OLD_DAYS:
+        say(f"the bare root is {base.age_days} days old: making it anew")
+        base = roots.ensure(recipe, proxy=proxy, rebuild=True, say=say)
     work = jobs[0].building.with_name(f"{jobs[0].building.name}.work")
     try:
         work.mkdir(parents=True, mode=0o700)

@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ PACKAGES = (
 )
 # What makes a bare root bootable: the first is run, the others are what it puts into an initrd.
 SCRIPTS = ("customize.sh", "machine-hook.sh", "cp-hook.sh")
+OLD_DAYS = 30
 _UNUSED_DAYS = 30
 _DAY_SECONDS = 86400
 _BUILDING = ".building-"
@@ -135,6 +136,7 @@ def ensure_each(
         images = {kind: _present(kind.digest(recipe)) for kind in kinds}
         for image in images.values():
             os.utime(image.folder)
+        _mention_age(images.values(), say)
         _prune(images, recipe)
     return {host.name: images[kind] for kind, members in kinds.items() for host in members}
 
@@ -185,6 +187,12 @@ def _present(digest: str) -> NodeImage:
     image = newest(digest)
     assert image is not None  # noqa: S101 - found or just built, under the lock
     return image
+
+
+def _mention_age(images: Iterable[NodeImage], say: Say) -> None:
+    oldest = max(image.age_days for image in images)
+    if oldest > OLD_DAYS:
+        say(f"the packages of these images are {oldest} days old; --rebuild takes today's")
 
 
 def _recipe(site: Site, apt: aptconf.HostApt, wanted: str | None) -> Recipe:

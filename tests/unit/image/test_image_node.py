@@ -97,3 +97,12 @@ def test_an_image_of_another_content_goes_when_long_unused() -> None:
     os.utime(other, (long_ago, long_ago))
     ensure()
     assert not other.exists()
+
+
+def test_old_packages_are_mentioned() -> None:
+    image = ensure()["head"]
+    long_ago = time.time() - 40 * 86400
+    os.utime(image.manifest, (long_ago, long_ago))
+    said: list[str] = []
+    node.ensure_each(SITE, NODES, say=said.append)
+    assert said == ["the packages of these images are 40 days old; --rebuild takes today's"]
