@@ -36,6 +36,30 @@ NODE_GROUP_CPU = (
     (SLURM, "node_groups: [gpu]", "node_groups: [gpu, cpu]"),
 )
 
+# The same site as a lab of virtual machines: the good case of what is wrong with those.
+VIRTUAL_MACHINES = (
+    append(SITE, "site_lab:\n  backend: qemu\n  network: 10.9.0.0/24\n  cpus: 2\n"),
+    *(
+        (
+            HOSTS,
+            f"ansible_host: 10.9.0.{number}",
+            f"\n{indent}".join(
+                (
+                    f"ansible_host: 127.0.0.1  # {host}",
+                    f"ansible_port: {port}",
+                    f"site_address: 10.9.0.{number}",
+                )
+            ),
+        )
+        for host, number, port, indent in (
+            ("head", 10, 22110, 10 * " "),
+            ("login", 11, 22111, 10 * " "),
+            ("gpu01", 21, 22121, 14 * " "),
+            ("gpu02", 22, 22122, 14 * " "),
+        )
+    ),
+)
+
 CASES = (
     # groups
     case(
@@ -669,7 +693,84 @@ CASES = (
         says="10.0.0.0/8 is too large",
         hint="/16 to /28",
     ),
+    case(
+        "CPUs of a container",
+        append(SITE, "site_lab:\n  network: 10.9.0.0/24\n  cpus: 4\n"),
+        file=SITE,
+        at="cpus: 4",
+        says="`cpus` in site_lab has no meaning for containers",
+        hint="backend: qemu",
+    ),
+    case(
+        "memory of a container",
+        append(SITE, "site_lab: {network: 10.9.0.0/24}\n"),
+        (HOSTS, "10.9.0.22", "10.9.0.22\n              site_lab_memory_mib: 2048"),
+        file=HOSTS,
+        at="site_lab_memory_mib",
+        says="`site_lab_memory_mib` of gpu02 has no meaning for containers",
+        hint="backend: qemu",
+    ),
+    case(
+        "virtual machine outside of the network",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "site_address: 10.9.0.22", "site_address: 10.8.0.22"),
+        file=HOSTS,
+        at="10.8.0.22",
+        says="the address of gpu02, 10.8.0.22, is not a machine's in the lab's network",
+        hint="choose one from 10.9.0.2 to 10.9.0.254",
+    ),
+    case(
+        "virtual machine without an address of its own",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "              site_address: 10.9.0.22\n", ""),
+        file=HOSTS,
+        at="ansible_host: 127.0.0.1  # gpu02",
+        says="the address of gpu02, 127.0.0.1, is this computer's own (loopback)",
+        hint="by which the other hosts reach it",
+    ),
+    case(
+        "virtual machine that ssh reaches by its address",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "ansible_host: 127.0.0.1  # gpu02", "ansible_host: 10.9.0.22"),
+        file=HOSTS,
+        at="ansible_host: 10.9.0.22",
+        says="ansible_host of gpu02 is 10.9.0.22",
+        hint="ansible_host: 127.0.0.1",
+    ),
+    case(
+        "virtual machine without a port",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "              ansible_port: 22122\n", ""),
+        file=HOSTS,
+        at="gpu02:",
+        says="gpu02 has no `ansible_port`",
+        hint="e.g. 22121",
+    ),
+    case(
+        "virtual machine by a port of root's",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "ansible_port: 22122", "ansible_port: 122"),
+        file=HOSTS,
+        at="ansible_port: 122",
+        says="gpu02 has the ansible_port 122",
+        hint="from 1024 to 65535",
+    ),
+    case(
+        "virtual machines by one port",
+        *VIRTUAL_MACHINES,
+        (HOSTS, "ansible_port: 22122", "ansible_port: 22121"),
+        file=HOSTS,
+        at="ansible_host: 127.0.0.1  # gpu02",
+        says="gpu02 and gpu01 are reached at the same place: 127.0.0.1 port 22121",
+        hint="ansible_port",
+    ),
 )
+
+
+def test_a_lab_of_virtual_machines_is_valid(folder: SiteFolder) -> None:
+    for file, old, new in VIRTUAL_MACHINES:
+        folder.edit(file, old, new)
+    assert folder.problems() == []
 
 
 @pytest.mark.parametrize("bad", CASES, ids=lambda c: c.name.replace(" ", "-"))
