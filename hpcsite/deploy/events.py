@@ -86,8 +86,11 @@ class Diff:
 
 Event = PlayStarted | TaskStarted | HostEvent | Finished | Output | Diff
 
-# A task whose message is for the person who deploys, though nothing failed.
-NOTE_TASK = "Name the nodes that this run leaves out of Slurm"
+# Tasks whose message is for the person who deploys, though nothing failed.
+NOTE_TASKS = (
+    "Name the nodes that this run leaves out of Slurm",
+    "Name the mounts that wait until nobody uses them",
+)
 
 _HOST_STATUS: dict[str, HostStatus] = {
     "runner_on_ok": "ok",
@@ -141,7 +144,7 @@ def _host_event(status: HostStatus, data: dict[str, Any]) -> HostEvent:
         status = "changed"
     broken = status in {"failed", "unreachable"}
     task = str(data.get("task", ""))
-    note = str(result.get("msg", "")) if task.endswith(NOTE_TASK) and status == "ok" else ""
+    note = str(result.get("msg", "")) if task.endswith(NOTE_TASKS) and status == "ok" else ""
     return HostEvent(
         host=str(data.get("host", "")),
         status=status,

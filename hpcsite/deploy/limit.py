@@ -7,11 +7,11 @@ from hpcsite.site.model import Site
 from hpcsite.site.names import fold, nearest
 
 # What the whole site hangs on: part of every deploy, and what stops it when it is broken.
-CRITICAL_GROUPS = ("slurm_controller", "slurm_dbd", "mariadb")
+CRITICAL_GROUPS = ("slurm_controller", "slurm_dbd", "mariadb", "nfs_server")
 
 
 def critical_hosts(site: Site) -> frozenset[str]:
-    """Names of the controller, database daemon and database hosts."""
+    """Names of the controller, database daemon, database and NFS server hosts."""
     return frozenset(host.name for group in CRITICAL_GROUPS for host in site.in_group(group))
 
 

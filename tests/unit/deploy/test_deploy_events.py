@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hpcsite.deploy.events import (
-    NOTE_TASK,
+    NOTE_TASKS,
     Diff,
     Finished,
     HostEvent,
@@ -84,10 +84,11 @@ def test_what_is_unknown_is_ignored() -> None:
     assert parse_event({}) == []
 
 
-def test_a_note_is_a_message_of_a_task_that_went_well() -> None:
-    role = content_dir() / "roles/slurmctld/tasks/configure.yml"
-    assert f"- name: {NOTE_TASK}\n" in role.read_text("utf-8")
-    data = {"host": "head", "task": f"slurmctld : {NOTE_TASK}", "res": {"msg": "gpu02 is left out"}}
+@pytest.mark.parametrize("task", NOTE_TASKS)
+def test_a_note_is_a_message_of_a_task_that_went_well(task: str) -> None:
+    roles = (content_dir() / "roles").glob("*/tasks/*.yml")
+    assert any(f"- name: {task}\n" in role.read_text("utf-8") for role in roles)
+    data = {"host": "head", "task": f"slurmctld : {task}", "res": {"msg": "gpu02 is left out"}}
     (event,) = parse_event({"event": "runner_on_ok", "event_data": data})
     assert isinstance(event, HostEvent)
     assert event.message == "gpu02 is left out"
