@@ -31,7 +31,7 @@ _CONSOLES = 3
 # What a kernel, its initrd or systemd prints before it waits for somebody at the console.
 _STUCK = {
     "Kernel panic - not syncing": "its kernel gave up",
-    "Gave up waiting for root": "it found no root file system",
+    "(initramfs)": "its initrd found no system to start",
     "You are in emergency mode": "it is in emergency mode",
 }
 
