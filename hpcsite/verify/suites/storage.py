@@ -1,0 +1,89 @@
+"""Suite `storage`: the shared folders that the site declares, as users have them."""
+
+from hpcsite.verify.claims import Claim, Mode
+from hpcsite.verify.context import Context
+from hpcsite.verify.engine import Check
+from hpcsite.verify.suites import needs
+from hpcsite.verify.suites.storage_coherence import find_coherence, find_locks
+from hpcsite.verify.suites.storage_files import find_many_files
+from hpcsite.verify.suites.storage_load import find_metadata, find_throughput
+from hpcsite.verify.suites.storage_mounts import crew_of, exports, find_mounts
+from hpcsite.verify.suites.storage_squash import find_root_squash
+
+
+def _light(context: Context) -> Claim:
+    return Claim(frozenset(target.name for target in crew_of(context).targets), Mode.LIGHT)
+
+
+def _busy(context: Context) -> Claim:
+    return Claim(frozenset(target.name for target in crew_of(context).targets), Mode.BUSY)
+
+
+def two_hosts(context: Context) -> str:
+    """Need: two hosts that can look at each other's files."""
+    site, here = context.site, context.core.host
+    part = {"nfs_client", "nfs_server"}
+    hosts = {host.name for host in site.in_group("slurm_compute") if host.groups & part}
+    hosts |= {here.name} if here.groups & part else set()
+    return "" if len(hosts) > 1 else "needs two hosts that share a folder, the site has one"
+
+
+_ONE = (exports, needs.compute_nodes(1))
+_TWO = (*_ONE, two_hosts)
+CHECKS = (
+    Check(
+        "storage",
+        "mounts",
+        "Every node has every shared folder, from its server, alive, and writable if declared.",
+        find_mounts,
+        _ONE,
+        _light,
+    ),
+    Check(
+        "storage",
+        "coherence",
+        "What one host wrote and closed, others see when they open it.",
+        find_coherence,
+        _TWO,
+        _light,
+    ),
+    Check(
+        "storage",
+        "locks",
+        "A lock on a shared file keeps other hosts out until it is released.",
+        find_locks,
+        _TWO,
+        _light,
+    ),
+    Check(
+        "storage",
+        "root_squash",
+        "Root of a node makes no file of root's on a folder that squashes root.",
+        find_root_squash,
+        _ONE,
+    ),
+    Check(
+        "storage",
+        "many_files",
+        "Thousands of small files that one host makes are all there on others.",
+        find_many_files,
+        _TWO,
+        _light,
+    ),
+    Check(
+        "storage",
+        "throughput",
+        "fio writes and reads shared folders, sequentially and at random.",
+        find_throughput,
+        _ONE,
+        _busy,
+    ),
+    Check(
+        "storage",
+        "metadata",
+        "fio creates, stats and deletes files on shared folders.",
+        find_metadata,
+        _ONE,
+        _busy,
+    ),
+)
