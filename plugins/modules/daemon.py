@@ -129,6 +129,9 @@ class Daemon:
             self.module.run_command([self.systemctl, "daemon-reload"])
         # A unit that failed too often in a row would refuse to start for a while.
         self.module.run_command([self.systemctl, "reset-failed", self.name])
+        # The time is the service's own: enabling it and reading all units again can take minutes
+        # on a slow machine.
+        self.deadline = time.monotonic() + self.module.params["timeout_s"]
         argv = [self.systemctl, action, self.name]
         try:
             subprocess.run(
