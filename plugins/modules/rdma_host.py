@@ -47,7 +47,7 @@ EXAMPLES = """
 
 RETURN = """
 devices:
-  description: RDMA devices, each with name, link_layers and interfaces.
+  description: RDMA devices, each with name, link_layers, interfaces and users (who has it open).
   returned: always
   type: list
   elements: dict
@@ -86,6 +86,7 @@ class Machine:
         self.sys = Path(root, "sys")
         self.modules = Path(root, "lib/modules", release or os.uname().release)
         self.container = Path(root, "run/systemd/container")
+        self.proc = Path(root, "proc")
 
     def devices(self) -> list[dict[str, Any]]:
         """RDMA devices with the link layers of their ports, and the interfaces below them."""
@@ -101,9 +102,21 @@ class Machine:
                     "name": device.name,
                     "link_layers": sorted(layers - {""}),
                     "interfaces": sorted(below - {""}),
+                    "users": self.users(device.name),
                 }
             )
         return found
+
+    def users(self, device: str) -> list[str]:
+        """Programs that have a device open, as "name (pid)"."""
+        verbs = self.sys.glob("class/infiniband_verbs/*/ibdev")
+        files = {f"/dev/infiniband/{path.parent.name}" for path in verbs if read(path) == device}
+        found = {
+            descriptor.parent.parent
+            for descriptor in (self.proc.glob("[0-9]*/fd/*") if files else ())
+            if link_of(descriptor) in files
+        }
+        return sorted(f"{read(process / 'comm')} (pid {process.name})" for process in found)
 
     def interfaces(self) -> list[str]:
         """Network interfaces."""
@@ -131,6 +144,14 @@ def read(path: Path) -> str:
     """Text of a file; empty where there is none. Unused GID entries cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def link_of(path: Path) -> str:
+    """Where a link points; empty for one that went away."""
+    try:
+        return str(path.readlink())
     except OSError:
         return ""
 

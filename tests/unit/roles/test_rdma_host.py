@@ -119,5 +119,18 @@ def test_a_soft_device_names_its_interface(module: ModuleType, tmp_path: Path) -
     host.device("rxe0", "Ethernet", "eth1")
     host.write("sys/class/infiniband/rxe0/parent", "eth1\n")
     assert module.Machine(str(tmp_path), RELEASE).devices() == [
-        {"name": "rxe0", "link_layers": ["Ethernet"], "interfaces": ["eth1"]}
+        {"name": "rxe0", "link_layers": ["Ethernet"], "interfaces": ["eth1"], "users": []}
     ]
+
+
+def test_programs_that_have_a_device_open_are_named(module: ModuleType, tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    for number, name in enumerate(("rxe0", "rxe1")):
+        host.device(name, "Ethernet", f"eth{number}")
+        host.write(f"sys/class/infiniband_verbs/uverbs{number}/ibdev", f"{name}\n")
+    host.write("proc/555/comm", "ib_write_bw\n")
+    (tmp_path / "proc/555/fd").mkdir()
+    (tmp_path / "proc/555/fd/3").symlink_to("/dev/infiniband/uverbs1")
+    (tmp_path / "proc/555/fd/4").symlink_to("/dev/null")
+    seen = module.Machine(str(tmp_path), RELEASE).devices()
+    assert [device["users"] for device in seen] == [[], ["ib_write_bw (pid 555)"]]
