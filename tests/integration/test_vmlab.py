@@ -1,8 +1,8 @@
 """The lab of virtual machines on this computer, for real; nothing of it needs root.
 
 Two small machines of one site, under a name, ports, a network and a state folder of their own.
-Under emulation a boot takes from half a minute to several: tests share the machines, and each leaves
-them running.
+Under emulation a boot takes from half a minute to several: tests share the machines, and each
+leaves them running.
 """
 
 import json
