@@ -142,7 +142,7 @@ def test_the_role_site_equals_the_model(
 
 
 def test_every_play_is_named_by_its_layer_and_tagged_so() -> None:
-    layers = {"base", "software", "scheduler"}
+    layers = {"base", "fabric", "storage", "software", "scheduler"}
     for layer in layers:
         for play in load(content_dir() / f"playbooks/{layer}.yml"):
             assert play["name"].startswith(f"{layer}: "), play["name"]
@@ -151,7 +151,7 @@ def test_every_play_is_named_by_its_layer_and_tagged_so() -> None:
 
 
 def plays() -> list[dict[str, Any]]:
-    layers = ("base", "software", "scheduler")
+    layers = ("base", "fabric", "storage", "software", "scheduler")
     return [play for layer in layers for play in load(content_dir() / f"playbooks/{layer}.yml")]
 
 
@@ -166,6 +166,13 @@ def test_a_broken_controller_stops_the_run() -> None:
         assert (play["hosts"] == "all") == ("post_tasks" in play), play["name"]
 
 
+def test_a_broken_nfs_server_stops_the_run() -> None:
+    servers, clients = load(content_dir() / "playbooks/storage.yml")
+    assert servers["hosts"] == "nfs_server"
+    assert servers["any_errors_fatal"] is True
+    assert not clients.get("any_errors_fatal", False)
+
+
 def test_nodes_that_all_fail_do_not_end_the_run() -> None:
     """Ansible ends a run when all hosts of a play fail, so the controller is in each."""
     seen = set()
@@ -177,7 +184,10 @@ def test_nodes_that_all_fail_do_not_end_the_run() -> None:
         (leave,) = play["pre_tasks"]
         assert leave["ansible.builtin.meta"] == "end_host", play["name"]
         assert leave["when"], play["name"]
-    assert seen == {"openmpi", "slurm_evidence", "slurmd", "slurm_login", "verify_tools"}
+    assert seen == {
+        *("rdma", "nfs_client", "openmpi", "verify_tools"),
+        *("slurm_evidence", "slurmd", "slurm_login"),
+    }
 
 
 def test_all_roles_that_install_are_installed_at_once() -> None:
