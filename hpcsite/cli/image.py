@@ -18,6 +18,7 @@ from hpcsite.site.model import Host, Site
 from hpcsite.site.names import did_you_mean, fold
 
 _MIB = 1 << 20
+_SHORT = 8
 
 
 @click.group()
@@ -148,16 +149,15 @@ def list_(*, as_json: bool) -> None:
         console.say("no images; hpcsite image build INVENTORY makes some")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("image", "hosts", "release", "kernel", "packages", "built", "lab"):
-        table.add_column(title)
+    for title in ("image", "hosts", "release", "kernel", "built", "lab"):
+        table.add_column(title, overflow="fold")
     for image, found in images:
         table.add_row(
-            image.folder.name,
+            image.folder.name[:_SHORT],
             fold(found.hosts),
             found.release,
             found.kernel,
-            str(len(found.packages)),
-            found.built,
+            found.built[:16].replace("T", " "),
             "yes" if image.in_use else "no",
         )
     console.stdout().print(table)

@@ -64,8 +64,10 @@ def build(
         for job in jobs:
             say(f"building the image of {manifest.names(job.hosts)}: {job.kind.name}")
         _each(jobs, lambda job: _copy(base.root, job))
+        say("installing the roles' packages")
         log = cache_dir() / "image-install.log"
         install(site, {job.hosts[0]: job.root for job in jobs}, work, proxy=proxy, log=log)
+        say("making initrds and disks")
         _each(jobs, lambda job: _finish(recipe, job))
     except BaseException:
         for job in jobs:
