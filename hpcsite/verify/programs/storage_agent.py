@@ -1,7 +1,8 @@
 """Runs on one host and does to shared folders what it is told, one JSON line a request.
 
 Started by `storage_driver`: on compute nodes by srun, on the submit host by itself. It stands
-alone, since nodes have nothing of hpcsite: Python 3.8 and its standard library are all it needs.
+alone but for `storage_steps`, which is sent with it, since nodes have nothing of hpcsite: Python
+3.8 and its standard library are all it needs.
 
 Whatever touches a shared folder is done by a child that is killed when it takes too long: a
 server that does not answer makes a process wait for ever (nfs(5): mounts are `hard`), but a
@@ -13,243 +14,25 @@ from __future__ import annotations
 import base64
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+
+from hpcsite.verify.programs.storage_steps import NAME, OPERATIONS, lock, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-NAME = os.environ.get("SLURMD_NODENAME") or sys.argv[1]
 # slurmstepd hands on lines up to 1024 bytes whole.
 PIECE = 800
-POLL_S = 0.05
 holders: dict[str, tuple[int, int]] = {}
 made: list[Path] = []
-
-
-def since(begin: float) -> float:
-    """Return milliseconds since then."""
-    return round((time.monotonic() - begin) * 1000, 3)
-
-
-def neighbours(request: dict[str, Any]) -> dict[str, str]:
-    """Return this host and those beside it, in the ring of those that take part."""
-    ring = request["ring"]
-    at = ring.index(NAME)
-    return {"prev": ring[at - 1], "next": ring[(at + 1) % len(ring)], "own": NAME}
-
-
-def place(request: dict[str, Any], word: str = "file") -> Path:
-    """Path of a file in the work folder; `{own}`, `{prev}` and `{next}` stand for hosts."""
-    return Path(request["folder"], str(request[word]).format(**neighbours(request)))
-
-
-def content(seed: str, size: int) -> bytes:
-    """Bytes that follow from their seed, different at each place."""
-    return hashlib.shake_128(seed.encode()).digest(size)
-
-
-def mounts(request: dict[str, Any]) -> dict[str, Any]:
-    """Tell how a folder is mounted, how soon it answers, and where the user may write on it."""
-    path, user = Path(request["path"]), request["user"]
-    begin = time.monotonic()
-    found = os.statvfs(path)
-    said: dict[str, Any] = {"stat_ms": since(begin), "mount": mount_of(path), "tried": {}}
-    said["blocks"] = [found.f_frsize, found.f_blocks, found.f_bavail, found.f_files]
-    home = Path(f"~{user}").expanduser()
-    for folder in [*([home] if path in home.parents else []), path / user, path]:
-        probe = folder / "{}-{}".format(request["probe"], NAME)
-        try:
-            probe.mkdir(0o700)
-            probe.rmdir()
-        except OSError as error:
-            said["tried"][str(folder)] = [error.errno, error.strerror]
-        else:
-            said["writable"] = str(folder)
-            break
-    return said
-
-
-def mount_of(path: Path) -> dict[str, str] | None:
-    """Read what the kernel has mounted there; the last one covers the others (proc(5))."""
-    found = None
-    real = str(path.resolve())
-    for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
-        left, _, right = line.partition(" - ")
-        words, more = left.split(" "), right.split(" ")
-        if unescaped(words[4]) == real and more[0] != "autofs":
-            keys = ("type", "source", "options")
-            found = {"flags": words[5], **dict(zip(keys, map(unescaped, more)))}  # noqa: B905 - 3.8
-    return found
-
-
-def unescaped(text: str) -> str:
-    """Read a word of mountinfo, where blanks are written in octal."""
-    return text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
-
-
-def make(request: dict[str, Any]) -> dict[str, Any]:
-    """Make the work folder."""
-    Path(request["folder"]).mkdir(0o700)
-    return {}
-
-
-def put(request: dict[str, Any]) -> dict[str, Any]:
-    """Write a file, or its end, or over it, and close it: then others must see it (nfs(5))."""
-    data = content(request["seed"] + NAME, request["size"])
-    path, begin = place(request), time.monotonic()
-    with path.open({"new": "xb", "over": "r+b", "append": "ab"}[request["how"]]) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    return {"ms": since(begin), "bytes": len(data)}
-
-
-def get(request: dict[str, Any]) -> dict[str, Any]:
-    """Open and read a file of another host, until it is right."""
-    author = neighbours(request)[request["author"]]
-    right = b"".join(content(seed + author, size) for seed, size in request["parts"])
-    right_sum = hashlib.sha256(right).digest()
-
-    def look() -> str:
-        try:
-            data = place(request).read_bytes()
-        except OSError as error:
-            return error.strerror or str(error)
-        return "" if hashlib.sha256(data).digest() == right_sum else wrong(data, right)
-
-    return {"author": author, **until_right(look, request["within_ms"])}
-
-
-def gone(request: dict[str, Any]) -> dict[str, Any]:
-    """Open a file of another host that is no more, until that is seen."""
-
-    def look() -> str:
-        with contextlib.suppress(FileNotFoundError), place(request).open("rb"):
-            return "it can still be opened"
-        return ""
-
-    author = neighbours(request)[request["author"]]
-    return {"author": author, **until_right(look, request["within_ms"])}
-
-
-def until_right(look: Callable[[], str], within_ms: float) -> dict[str, Any]:
-    """Look until nothing is wrong: how soon, what was wrong first, what was so to the end."""
-    said: dict[str, Any] = {"tries": 0}
-    begin = time.monotonic()
-    while True:
-        said["tries"] += 1
-        fault = look()
-        said["ms"] = since(begin)
-        if not fault:
-            return said
-        said.setdefault("first", fault)
-        if said["ms"] > within_ms:
-            return {**said, "never": fault}
-        time.sleep(POLL_S)
-
-
-def wrong(data: bytes, right: bytes) -> str:
-    """Tell how what was read differs from what was written."""
-    if len(data) != len(right):
-        return f"it has {len(data)} bytes, not {len(right)}"
-    at = next(i for i in range(len(right)) if data[i] != right[i])
-    return f"its content differs from byte {at} on"
-
-
-def move(request: dict[str, Any]) -> dict[str, Any]:
-    """Rename an own file."""
-    place(request).rename(place(request, "to"))
-    return {}
-
-
-def drop(request: dict[str, Any]) -> dict[str, Any]:
-    """Delete an own file."""
-    place(request).unlink()
-    return {}
-
-
-def lock(file: IO[bytes], kind: str, how: int) -> None:
-    """Take a lock of one of both kinds; they are apart on a local file system."""
-    (fcntl.lockf if kind == "fcntl" else fcntl.flock)(file, how)
-
-
-def attempt(request: dict[str, Any]) -> dict[str, Any]:
-    """Ask for a lock that another host may hold: at once, or as soon as it is free."""
-    with place(request).open("r+b") as file:
-
-        def look() -> str:
-            try:
-                lock(file, request["kind"], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return "locked"
-            return ""
-
-        author = neighbours(request)[request["author"]]
-        return {"author": author, **until_right(look, request["within_ms"])}
-
-
-def hold(request: dict[str, Any], told: int) -> None:
-    """Hold a lock until told, in a child of its own."""
-    with place(request).open("w+b") as file:
-        lock(file, request["kind"], fcntl.LOCK_EX)
-        answer(request, {"locked": True})
-        os.read(told, 1)
-
-
-def fill(request: dict[str, Any]) -> dict[str, Any]:
-    """Make many small files in many folders, as many as the time allows."""
-    begin, count, total = time.monotonic(), 0, hashlib.sha256()
-    folders = [place(request) / f"{number:03d}" for number in range(request["folders"])]
-    for folder in folders:
-        folder.mkdir(parents=True)
-    while count < request["count"] and time.monotonic() - begin < request["seconds"]:
-        data = content(f"{count}", 64 + count % request["size"])
-        path = folders[count % len(folders)] / f"{count:06d}"
-        path.write_bytes(data)
-        total.update(path.name.encode() + hashlib.sha256(data).digest())
-        count += 1
-    return {"count": count, "ms": since(begin), "sum": total.hexdigest()}
-
-
-def survey(request: dict[str, Any]) -> dict[str, Any]:
-    """Find and read all files that `fill` made."""
-    begin, found, total = time.monotonic(), {}, hashlib.sha256()
-    for folder in place(request).iterdir():
-        for path in folder.iterdir():
-            found[path.name] = hashlib.sha256(path.read_bytes()).digest()
-            if time.monotonic() - begin > request["seconds"]:
-                return {"count": len(found), "ms": since(begin), "unfinished": True}
-    for name in sorted(found):
-        total.update(name.encode() + found[name])
-    return {"count": len(found), "ms": since(begin), "sum": total.hexdigest()}
-
-
-def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Run a program in the work folder; what it printed."""
-    words = [word.format(name=NAME) for word in request["argv"]]
-    folder = request["folder"]
-    try:
-        done = subprocess.run(
-            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        return {"missing": words[0]}
-    out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return {"rc": done.returncode, "stdout": out, "stderr": err}
-
-
-ACTIONS = (mounts, make, put, get, gone, move, drop, attempt, fill, survey, run)
-OPERATIONS = {action.__name__: action for action in ACTIONS}
 
 
 def answer(request: dict[str, Any], said: dict[str, Any]) -> None:
@@ -259,6 +42,14 @@ def answer(request: dict[str, Any], said: dict[str, Any]) -> None:
     for at in range(0, len(packed), PIECE):
         end = "." if at + PIECE >= len(packed) else "+"
         os.write(1, f"@ {NAME} {packed[at : at + PIECE]}{end}\n".encode())
+
+
+def hold(request: dict[str, Any], told: int) -> None:
+    """Hold a lock until told, in a child of its own."""
+    with place(request).open("w+b") as file:
+        lock(file, request["kind"], fcntl.LOCK_EX)
+        answer(request, {"locked": True})
+        os.read(told, 1)
 
 
 def child_of(request: dict[str, Any], work: Callable[[], None]) -> int:

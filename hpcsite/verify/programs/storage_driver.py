@@ -22,7 +22,15 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-AGENT = Path(__file__).resolve().with_name("storage_agent.py")
+HERE = Path(__file__).resolve()
+# Hosts that run an agent have no hpcsite to import from: its one module is sent along.
+PROGRAM = """
+import sys, types
+steps = types.ModuleType("hpcsite.verify.programs.storage_steps")
+sys.modules[steps.__name__] = steps
+exec({steps!r}, steps.__dict__)
+exec({agent!r})
+"""
 GRACE_S = 8
 REMOVAL_S = 60
 
@@ -142,7 +150,11 @@ def main() -> None:
     """Read the task, and see it done."""
     task = json.loads(sys.argv[1])
     crew = Crew()
-    program = AGENT.read_text(encoding="utf-8")
+    steps, agent = (
+        HERE.with_name(f"storage_{name}.py").read_text(encoding="utf-8")
+        for name in ("steps", "agent")
+    )
+    program = PROGRAM.format(steps=steps, agent=agent)
     try:
         for one in task["starters"]:
             crew.start([*one["argv"], "python3", "-c", program], one["hosts"])

@@ -6,16 +6,14 @@ from hpcsite.verify.engine import Check
 from hpcsite.verify.suites import needs
 from hpcsite.verify.suites.storage_coherence import find_coherence, find_locks
 from hpcsite.verify.suites.storage_files import find_many_files
-from hpcsite.verify.suites.storage_load import find_metadata, find_throughput
+from hpcsite.verify.suites.storage_load import find_throughput
+from hpcsite.verify.suites.storage_metadata import find_metadata
 from hpcsite.verify.suites.storage_mounts import crew_of, exports, find_mounts
 from hpcsite.verify.suites.storage_squash import find_root_squash
 
 
-def _light(context: Context) -> Claim:
-    return Claim(frozenset(target.name for target in crew_of(context).targets), Mode.LIGHT)
-
-
 def _busy(context: Context) -> Claim:
+    """Claim all hosts for one check at a time: they would wait for each other's jobs."""
     return Claim(frozenset(target.name for target in crew_of(context).targets), Mode.BUSY)
 
 
@@ -37,7 +35,7 @@ CHECKS = (
         "Every node has every shared folder, from its server, alive, and writable if declared.",
         find_mounts,
         _ONE,
-        _light,
+        _busy,
     ),
     Check(
         "storage",
@@ -45,7 +43,7 @@ CHECKS = (
         "What one host wrote and closed, others see when they open it.",
         find_coherence,
         _TWO,
-        _light,
+        _busy,
     ),
     Check(
         "storage",
@@ -53,7 +51,7 @@ CHECKS = (
         "A lock on a shared file keeps other hosts out until it is released.",
         find_locks,
         _TWO,
-        _light,
+        _busy,
     ),
     Check(
         "storage",
@@ -61,6 +59,7 @@ CHECKS = (
         "Root of a node makes no file of root's on a folder that squashes root.",
         find_root_squash,
         _ONE,
+        _busy,
     ),
     Check(
         "storage",
@@ -68,7 +67,7 @@ CHECKS = (
         "Thousands of small files that one host makes are all there on others.",
         find_many_files,
         _TWO,
-        _light,
+        _busy,
     ),
     Check(
         "storage",

@@ -9,7 +9,7 @@ from socket import create_server
 
 import pytest
 
-from hpcsite.site.model import Site
+from hpcsite.site.model import NfsExport, Site
 from hpcsite.verify import contact
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check, execute
@@ -38,11 +38,15 @@ def with_every_feature() -> Site:
     site = make_site()
     hosts = {
         name: host.model_copy(
-            update={"groups": host.groups | {"rdma"}, "vars": {"rdma_mode": "infiniband"}}
+            update={
+                "groups": host.groups | {"rdma", "nfs_server" if name == "head" else "nfs_client"},
+                "vars": {"rdma_mode": "infiniband"},
+            }
         )
         for name, host in site.hosts.items()
     }
-    return site.model_copy(update={"hosts": hosts})
+    keys = site.keys.model_copy(update={"nfs_exports": (NfsExport(path="/shared"),)})
+    return site.model_copy(update={"hosts": hosts, "keys": keys})
 
 
 def contacted(tmp_path: Path, slurm: FakeSlurm) -> Context:
