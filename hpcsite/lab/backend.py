@@ -74,6 +74,10 @@ class Backend(Protocol):
         """Return the end of what the machine printed on its console since its last start."""
         ...
 
+    def seems_up(self, node: str) -> bool:
+        """Tell whether it is worth the while to try a login."""
+        ...
+
     def stuck(self, node: str) -> str:
         """Tell why a running machine will never come up; empty if nothing says so."""
         ...

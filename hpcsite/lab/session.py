@@ -45,6 +45,7 @@ class Session:
 
         Raises:
             MachinesError: it failed with some; says with which and why. The others are done.
+            CouldNotRunError: the lab is about to be removed.
         """
         with ThreadPoolExecutor(_WORKERS) as pool:
             futures = {machine.name: pool.submit(action, machine) for machine in machines}
@@ -58,6 +59,11 @@ class Session:
                 self.stopped.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+        if failures and self.dirs.ending.exists():
+            raise CouldNotRunError(
+                "given up: another command is removing the lab",
+                hint=f"when it is done: hpcsite lab up {self.spec.inventory}",
+            )
         if failures:
             raise MachinesError(failures)
 
@@ -70,15 +76,16 @@ class Session:
         seconds = self.backend.boot_seconds
         self.backend.start(machine, self.host_keys[machine.name])
         waiter = Waiter(self.dirs.lab_files, seconds, self.stopped)
-        if waiter.wait(machine.ssh, lambda: self._may_come_up(machine)):
+        if waiter.wait(
+            machine.ssh,
+            alive=lambda: self._may_come_up(machine),
+            ready=lambda: self.backend.seems_up(machine.name),
+        ):
             return
         if self.stopped.is_set():
             return
         if self.dirs.ending.exists():
-            raise CouldNotRunError(
-                "not waited for: another command is removing the lab",
-                hint=f"when it is done: hpcsite lab up {self.spec.inventory}",
-            )
+            raise CouldNotRunError("not waited for")
         what = f"no login by ssh at {machine.ssh} after {seconds:.0f} s"
         if not self.backend.running(machine.name):
             what = "the machine ended while it booted"

@@ -12,8 +12,9 @@ from hpcsite.image import tools
 from hpcsite.lab import sshkeys
 from hpcsite.lab.spec import Endpoint
 
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.1
 _BANNER_SECONDS = 3.0
+_ASK_SECONDS = 20.0
 _LOGIN_SECONDS = 10
 _GREETING = b"SSH-"
 
@@ -47,14 +48,23 @@ class Waiter:
     seconds: float
     stopped: threading.Event
 
-    def wait(self, endpoint: Endpoint, alive: Callable[[], bool]) -> bool:
-        """Tell whether the machine answered before the time was up or it died."""
+    def wait(
+        self, endpoint: Endpoint, *, alive: Callable[[], bool], ready: Callable[[], bool]
+    ) -> bool:
+        """Tell whether the machine answered before the time was up or it died.
+
+        It is asked when it seems `ready`, and now and then in any case: each question to a
+        forwarded port waits there for the machine, which would find all of them at once.
+        """
         deadline = time.monotonic() + self.seconds
         # Whoever boots slowly logs in slowly.
         login_seconds = max(_LOGIN_SECONDS, int(self.seconds // 10))
+        asked = time.monotonic()
         while not self.stopped.is_set() and time.monotonic() < deadline:
-            if answers(self.lab_files, endpoint, login_seconds=login_seconds):
-                return True
+            if ready() or time.monotonic() > asked + _ASK_SECONDS:
+                if answers(self.lab_files, endpoint, login_seconds=login_seconds):
+                    return True
+                asked = time.monotonic()
             if not alive():
                 return False
             self.stopped.wait(_POLL_SECONDS)

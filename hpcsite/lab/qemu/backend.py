@@ -28,6 +28,7 @@ _ASK_AGAIN_SECONDS = 10.0
 _QUIT_SECONDS = 5.0
 _MONITOR_SECONDS = 10.0
 _CONSOLES = 3
+_SSH_STARTED = "Started ssh.service"
 # What a kernel, its initrd or systemd prints before it waits for somebody at the console.
 _STUCK = {
     "Kernel panic - not syncing": "its kernel gave up",
@@ -149,6 +150,10 @@ class Qemu:
     def console(self, name: str) -> str:
         """Return the end of what the machine printed on its console since its last start."""
         return console.end(self._folder(name).console)
+
+    def seems_up(self, name: str) -> bool:
+        """Tell whether systemd has said on the console that it started the ssh server."""
+        return _SSH_STARTED in console.read(self._folder(name).console)
 
     def stuck(self, name: str) -> str:
         """Tell why a running machine will never come up; empty if nothing says so."""

@@ -17,11 +17,15 @@ MANAGEMENT_RESOLVER = "10.0.2.3"
 _SSH = 22
 # Translated code of an emulated machine is kept in a buffer of this size.
 TRANSLATION_MIB = 512
+# All that can be emulated, but for virtualization itself: a machine would load KVM for nothing.
+_EMULATED_CPU = "max,svm=off"
 
 _BARE = ("-nodefaults", "-no-user-config", "-display", "none")
 
 KERNEL = (
-    "root=/dev/vda rw console=ttyS0 quiet",
+    "root=/dev/vda rw console=ttyS0",
+    # The console shows how far a boot came, and not each device of the kernel's.
+    "loglevel=4 systemd.show_status=true",
     # Interfaces are named by the machine's own files, by their addresses.
     "net.ifnames=0",
     # Nothing in a lab is worth the price of these, which is high under emulation.
@@ -55,7 +59,7 @@ def machine_command(node: Machine, machine: MachineFolder, kernel: Path, *, kvm:
     drive = "if=virtio,format=qcow2,cache=unsafe,discard=unmap"
     return [
         *(SYSTEM, "-name", escaped(node.name), *_BARE, "-daemonize", "-pidfile", machine.mark),
-        *("-machine", "q35", "-cpu", "host" if kvm else "max", "-accel", accelerator),
+        *("-machine", "q35", "-cpu", "host" if kvm else _EMULATED_CPU, "-accel", accelerator),
         *("-smp", str(node.cpus), "-m", str(node.memory_mib)),
         *("-kernel", str(kernel), "-initrd", str(machine.initrd), "-append", " ".join(KERNEL)),
         # A lab's data need not survive a power cut of the host.
