@@ -19,7 +19,8 @@ from hpcsite.verify.suites.storage_fio import (
 )
 from hpcsite.verify.suites.storage_mounts import Folder, left_out, mounts, shared_folders
 
-# fio has them since 3.3 (2017), 3.18 (2020) and 3.27 (2021).
+# fio has these since 3.3 (2017), 3.18 (2020) and 3.27 (2021).
+_CREATE_S = 15
 _ENGINES = {"create": "filecreate", "stat": "filestat", "delete": "filedelete"}
 
 
@@ -65,11 +66,12 @@ def metadata_steps(folder: Folder, nodes: Sequence[str], work: str, load: Load) 
             "--bs=4k",
             "--openfiles=1",
             "--fallocate=none",
+            f"--runtime={_CREATE_S}",
             "--thread",
             *(["--create_on_open=1"] if what == "create" else []),
             *(["--unlink=0"] if what == "delete" else []),
         ]
-        more = {"folder": work, "argv": argv, "timeout_s": 30}
+        more = {"folder": work, "argv": argv, "timeout_s": 3 * _CREATE_S}
         steps.append(step("run", folder.path, what, nodes, **more))
     return steps
 

@@ -201,7 +201,7 @@ def write_faults(
         return ([f"can be written in {open_to}"] if open_to and not served_here else []), []
     if refused:
         return [f"cannot be written: {'; '.join(refused.values())}"], []
-    if "writable" in answer:
+    if answer.get("writable"):
         return [], []
     places = ", ".join(f"{folder} ({text})" for folder, (_, text) in tried.items())
     return [], [f"no folder on {path} that {user} may write: {places}; make {path}/{user} for it"]
