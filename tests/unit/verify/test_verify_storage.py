@@ -268,19 +268,12 @@ def test_locks(changes: dict[str, dict[str, dict[str, Any]]], wrong: list[str]) 
 def test_the_servers_own_flock_is_not_held_against_it() -> None:
     tally = Tally()
     both = ("gpu01", "head")
-    said: dict[str, dict[str, dict[str, Any]]] = {
-        "make": {"gpu01": {}},
-        **{
-            f"fcntl_{what}": of
-            for end in ("release", "kill")
-            for what, of in {
-                f"hold_{end}": {host: {} for host in both},
-                f"held_{end}_prev": {host: {"never": "locked"} for host in both},
-                end: {host: {} for host in both},
-                f"free_{end}": {host: {"ms": 1} for host in both},
-            }.items()
-        },
-    }
+    done: dict[str, dict[str, Any]] = {host: {} for host in both}
+    kept: dict[str, dict[str, Any]] = {host: {"never": "locked"} for host in both}
+    said = {"make": done}
+    for end in ("release", "kill"):
+        said |= {f"fcntl_hold_{end}": done, f"fcntl_held_{end}_prev": kept}
+        said |= {f"fcntl_{end}": done, f"fcntl_free_{end}": done}
     judge_locks(folder(*both), session(**said), tally)
     assert tally == Tally()
 
