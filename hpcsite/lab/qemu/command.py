@@ -25,7 +25,7 @@ _BARE = ("-nodefaults", "-no-user-config", "-display", "none")
 KERNEL = (
     "root=/dev/vda rw console=ttyS0",
     # The console shows how far a boot came, and not each device of the kernel's.
-    "loglevel=4 systemd.show_status=true",
+    "loglevel=4 systemd.show_status=true TERM=dumb",
     # Interfaces are named by the machine's own files, by their addresses.
     "net.ifnames=0",
     # Nothing in a lab is worth the price of these, which is high under emulation.

@@ -35,6 +35,20 @@ def test_the_end_is_readable_and_short(tmp_path: Path) -> None:
     assert console.end(tmp_path / "missing") == ""
 
 
+def test_of_waiting_the_last_second_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "console.log"
+    waiting = "".join(
+        f"\x1bM\r\x1b[K[ \x1b[0;31m*\x1b[0m    ] Job a.service/start running ({n}s / no limit)\r\n"
+        for n in range(40)
+    )
+    path.write_text(f"before\r\n{waiting}after\r\n")
+    assert console.end(path).splitlines() == [
+        "before",
+        "[ *    ] Job a.service/start running (39s / no limit)",
+        "after",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [
