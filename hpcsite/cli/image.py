@@ -222,4 +222,6 @@ def _report(written: Sequence[Export], *, as_json: bool) -> None:
             f"built {found.built}"
         )
         for path in each.files:
-            out.print(f"  {path}  ({path.stat().st_size / _MIB:.0f} MiB)", markup=False)
+            size = path.stat().st_size / _MIB
+            shown = f"  ({size:.0f} MiB)" if size >= 1 else ""
+            out.print(f"  {path}{shown}", markup=False)
