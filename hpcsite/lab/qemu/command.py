@@ -37,6 +37,10 @@ KERNEL = (
 )
 
 
+# What systemd grants a service or device by default, 90 s, is meant for faster machines.
+_PATIENCE = "systemd.default_timeout_start_sec=300 systemd.default_device_timeout_sec=300"
+
+
 def management_mac(address: IPv4Address) -> str:
     """Return the hardware address of a machine's management interface."""
     return _mac(0x56, address)
@@ -56,12 +60,13 @@ def machine_command(node: Machine, machine: MachineFolder, kernel: Path, *, kvm:
     """Return the command that boots a machine; to be run in the fabric's folder."""
     accelerator = "kvm" if kvm else f"tcg,tb-size={TRANSLATION_MIB},thread=multi"
     forward = f"hostfwd=tcp:{node.ssh.address}:{node.ssh.port}-:{_SSH}"
+    kernel_words = " ".join(KERNEL if kvm else (*KERNEL, _PATIENCE))
     drive = "if=virtio,format=qcow2,cache=unsafe,discard=unmap"
     return [
         *(SYSTEM, "-name", escaped(node.name), *_BARE, "-daemonize", "-pidfile", machine.mark),
         *("-machine", "q35", "-cpu", "host" if kvm else _EMULATED_CPU, "-accel", accelerator),
         *("-smp", str(node.cpus), "-m", str(node.memory_mib)),
-        *("-kernel", str(kernel), "-initrd", str(machine.initrd), "-append", " ".join(KERNEL)),
+        *("-kernel", str(kernel), "-initrd", str(machine.initrd), "-append", kernel_words),
         # A lab's data need not survive a power cut of the host.
         *("-drive", f"{drive},file={escaped(str(machine.disk))}"),
         *("-netdev", f"user,id=management,{forward}"),

@@ -35,7 +35,7 @@ def test_an_emulated_machine() -> None:
         *("-machine", "q35", "-cpu", "max,svm=off", "-accel", "tcg,tb-size=512,thread=multi"),
         *("-smp", "2", "-m", "1536"),
         *("-kernel", "/c/image/vmlinuz", "-initrd", "/s/labs/vm,lab/machines/gpu01/initrd"),
-        *("-append", " ".join(command.KERNEL)),
+        *("-append", " ".join((*command.KERNEL, command._PATIENCE))),
         *("-drive", f"{DRIVE},file=/s/labs/vm,,lab/machines/gpu01/disk.qcow2"),
         *("-netdev", "user,id=management,hostfwd=tcp:127.0.0.1:22121-:22"),
         *("-device", "virtio-net-pci,netdev=management,mac=52:56:0a:d6:00:15"),
@@ -51,6 +51,7 @@ def test_a_machine_by_kvm_has_the_computers_own_cpu() -> None:
     argv = command.machine_command(GPU, FOLDER, Path("/c/image/vmlinuz"), kvm=True)
     assert argv[argv.index("-cpu") + 1] == "host"
     assert argv[argv.index("-accel") + 1] == "kvm"
+    assert argv[argv.index("-append") + 1] == " ".join(command.KERNEL)
 
 
 def test_the_hub_has_no_machine_and_a_monitor() -> None:
