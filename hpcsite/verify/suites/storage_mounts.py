@@ -152,7 +152,7 @@ def host_faults(
     if dead := fault(answer) or ("no answer" if "silent" in answer else ""):
         return [f"does not answer: {dead}"], []
     served_here = host == server_of(site, export)
-    faults = [] if served_here else mount_faults(site, export, answer["mount"])
+    faults = [] if served_here else mount_faults(site, export, host, answer["mount"])
     if answer["mount"] is None and not served_here:
         return faults, []
     wrong, unknown = write_faults(export, answer, user, served_here=served_here)
@@ -166,7 +166,9 @@ def _answered(path: str, milliseconds: float, host: str) -> Measurement:
     )
 
 
-def mount_faults(site: Site, export: NfsExport, mount: Mapping[str, str] | None) -> list[str]:
+def mount_faults(
+    site: Site, export: NfsExport, client: str, mount: Mapping[str, str] | None
+) -> list[str]:
     """Say what is wrong with how a client has mounted a folder."""
     if mount is None:
         return ["is not mounted"]
@@ -184,6 +186,9 @@ def mount_faults(site: Site, export: NfsExport, mount: Mapping[str, str] | None)
     version = wanted.get("vers") or wanted.get("nfsvers") or VERSION
     if not options.get("vers", "").startswith(version):
         faults.append(f"is mounted as NFS {options.get('vers', '?')}, not {version}")
+    both = host is not None and "rdma" in host.groups & site.hosts[client].groups
+    if export.rdma and both and options.get("proto") not in ("rdma", "rdma6"):
+        faults.append(f"is mounted over {options.get('proto', '?')}, not rdma")
     flags = (*mount["flags"].split(","), *mount["options"].split(",")[:1])
     if "ro" in flags and not export.read_only:
         faults.append("is mounted read-only")

@@ -88,14 +88,28 @@ def test_a_site_whose_nodes_mount_nothing_is_a_skip(run_check: Runner) -> None:
 )
 def test_a_mount_that_is_not_as_declared(changes: dict[str, str], said: str) -> None:
     site = site_with()
-    assert mount_faults(site, site.keys.nfs_exports[0], {**NFS, **changes}) == [said]
-    assert mount_faults(site, site.keys.nfs_exports[0], NFS) == []
+    assert mount_faults(site, site.keys.nfs_exports[0], "gpu01", {**NFS, **changes}) == [said]
+    assert mount_faults(site, site.keys.nfs_exports[0], "gpu01", NFS) == []
 
 
 def test_an_export_may_name_another_version() -> None:
     site = site_with(options=("vers=4.1",))
     mount = {**NFS, "options": "rw,vers=4.1"}
-    assert mount_faults(site, site.keys.nfs_exports[0], mount) == []
+    assert mount_faults(site, site.keys.nfs_exports[0], "gpu01", mount) == []
+
+
+def test_rdma_is_held_to_where_both_sides_have_it() -> None:
+    site = site_with(rdma=True)
+    (export,) = site.keys.nfs_exports
+    assert mount_faults(site, export, "gpu01", NFS) == []
+    hosts = {
+        name: host.model_copy(update={"groups": host.groups | {"rdma"}})
+        for name, host in site.hosts.items()
+    }
+    with_rdma = site.model_copy(update={"hosts": hosts})
+    assert mount_faults(with_rdma, export, "gpu01", NFS) == ["is mounted over tcp, not rdma"]
+    mount = {**NFS, "options": NFS["options"].replace("proto=tcp", "proto=rdma")}
+    assert mount_faults(with_rdma, export, "gpu01", mount) == []
 
 
 def test_a_healthy_folder_is_used_by_all() -> None:
