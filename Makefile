@@ -1,18 +1,22 @@
 # Two commands do everything, set-up included, on a fresh Debian or Ubuntu machine:
 #   make lab    bring up the lab on this computer, deploy it, verify it
-#   make test   run all tests: linters, unit, golden, wheel, lab
+#   make test   run all tests: linters, unit, golden, wheel, lab, virtual machines
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-# The lab makes machines, bridges and mounts: those steps need root.
+# The lab makes machines, bridges and mounts: those steps need root. The VM lab needs none.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SITE ?= inventory/lab
+VM_SITE ?= inventory/vmlab
+# molecule finds its tools on PATH, and its shared configuration in a git checkout only.
+MOLECULE := env PATH="$(CURDIR)/$(BIN):$$PATH" molecule --base-config .config/molecule/config.yml
 
-.PHONY: help setup lab lab-down check unit test test-lab wheel bench lock clean
+.PHONY: help setup lab lab-down vmlab vmlab-down check unit test test-lab test-vm wheel bench bench-vm
+.PHONY: lock clean
 
 help:  ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Install what is missing: system packages, the virtualenv, hpcsite.
 	@scripts/setup
@@ -25,6 +29,14 @@ lab: setup  ## Bring up the lab (SITE=inventory/lab), deploy it and verify it.
 lab-down: setup  ## Remove the lab; the caches, secrets and stored runs stay.
 	$(SUDO) $(BIN)/hpcsite lab down $(SITE)
 
+vmlab: setup  ## The same with virtual machines (VM_SITE=inventory/vmlab), without root.
+	$(BIN)/hpcsite lab up $(VM_SITE)
+	$(BIN)/hpcsite deploy $(VM_SITE)
+	$(BIN)/hpcsite verify $(VM_SITE)
+
+vmlab-down: setup  ## Remove the virtual machines; the caches, secrets and stored runs stay.
+	$(BIN)/hpcsite lab down $(VM_SITE)
+
 check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,10 +45,14 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	ANSIBLE_INVENTORY=inventory/lab PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
 	$(BIN)/pytest
 
-test: check test-lab  ## All tests; the lab tests need root and take minutes.
+test: check test-lab test-vm  ## All tests; some need root, and all take up to 45 minutes.
 
-test-lab: setup  ## The tests that need the lab, and those of the built wheel.
+test-lab: setup  ## The tests that need root: the lab, images, and the built wheel.
 	$(SUDO) $(BIN)/pytest -m lab tests/integration
+	$(SUDO) $(MOLECULE) test -s default
+
+test-vm: setup  ## The tests on virtual machines: molecule's scenario vm, without root.
+	$(MOLECULE) test -s vm
 
 unit: setup  ## Unit and golden tests only.
 	$(BIN)/pytest
@@ -44,8 +60,11 @@ unit: setup  ## Unit and golden tests only.
 wheel: setup  ## Build the wheel and the sdist into dist/.
 	$(BIN)/python -m build
 
-bench: setup  ## Measure lab, deploy, verify; prints JSON.
-	$(SUDO) $(BIN)/python bench/run.py
+bench: setup  ## Measure lab, deploy, verify on the lab of containers; prints JSON.
+	$(SUDO) $(BIN)/python bench/run.py nspawn
+
+bench-vm: setup  ## Measure image, lab, deploy, verify on virtual machines; prints JSON.
+	$(BIN)/python bench/run.py vm
 
 lock:  ## Resolve requirements/dev.lock anew (needs uv).
 	uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra dev \
