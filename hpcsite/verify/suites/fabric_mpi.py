@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from hpcsite.site.rdma import Rdma
 from hpcsite.verify import fabric
 from hpcsite.verify.claims import Claim
 from hpcsite.verify.cluster import Target, names
@@ -13,6 +14,11 @@ from hpcsite.verify.results import Status
 from hpcsite.verify.suites import mpi, needs
 from hpcsite.verify.transport import Answer
 
+TRANSPORTS = "rc,ud,self"
+# With the backslash it is this transport alone, without those that UCX sets connections up over.
+SOFT_TRANSPORTS = r"\rc_verbs,tcp,self"
+# In software, on a slow host, the program takes longer than over TCP.
+_RUN_S = 120
 # Debian's and the RHEL family's Open MPI are built with UCX or are not: ompi_info lists what is.
 _COMPONENTS = """
 PATH=$PATH:/usr/lib64/openmpi/bin
@@ -39,7 +45,14 @@ def find_ucx(context: Context) -> Finding:
     if why := no_ucx(context):
         return Finding(Status.SKIP, why, nodes)
     ports = {t.name: fabric.port_of(known.known[t.name], meant[t.name]).name for t in pair}
-    answer = mpi.run(context, pair, "pingpong", 2, environment(ports.values()))
+    answer = mpi.run(
+        context,
+        pair,
+        "pingpong",
+        2,
+        environment(ports.values(), (meant[t.name] for t in pair)),
+        _RUN_S,
+    )
     if isinstance(answer, Finding):
         said = ucx.complaint(answer.reason)
         return Finding(answer.status, f"MPI over UCX: {said or answer.reason}", names(pair))
@@ -76,16 +89,22 @@ def no_ucx(context: Context) -> str:
     return ""
 
 
-def environment(ports: Iterable[str]) -> list[str]:
+def environment(ports: Iterable[str], meant: Iterable[Rdma]) -> list[str]:
     """Variables that leave MPI no other way than UCX on these ports (Open MPI's and UCX's FAQ)."""
-    devices = ",".join(dict.fromkeys(ports))
+    devices, soft = list(ports), False
+    for rdma in meant:
+        if rdma.mode == "soft_roce":
+            soft = True
+            devices.append(rdma.interface)
     return [
         "OMPI_MCA_pml=ucx",
         # Else Open MPI takes UCX for adapters of one maker only.
         "OMPI_MCA_opal_common_ucx_tls=any",
         "OMPI_MCA_opal_common_ucx_devices=any",
-        "UCX_TLS=rc,ud,self",
-        f"UCX_NET_DEVICES={devices}",
+        # UCX sets up a connection over UD, which does not come about between soft-RoCE devices
+        # (UCX 1.18, Linux 6.12). Over TCP it does; messages then go over RDMA, as UCX must say.
+        f"UCX_TLS={SOFT_TRANSPORTS if soft else TRANSPORTS}",
+        f"UCX_NET_DEVICES={','.join(dict.fromkeys(devices))}",
         "UCX_LOG_LEVEL=info",
     ]
 

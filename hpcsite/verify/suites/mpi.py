@@ -103,6 +103,7 @@ def run(
     program: str,
     ranks: int,
     environment: Sequence[str] = (),
+    runs_s: float = _RUN_S,
 ) -> Answer | Finding:
     """Start a program by srun, in an environment; a finding where that much cannot be done."""
     built = programs(context)
@@ -129,7 +130,7 @@ def run(
         f"{built.folder}/{program}",
         "--remove-self",
     ]
-    answer = context.user(argv, program, timeout_s=context.options.wait_s + _RUN_S)
+    answer = context.user(argv, program, timeout_s=context.options.wait_s + runs_s)
     if not answer.ok and jobs.SRUN_BUSY in answer.stderr:
         raise jobs.not_started(context, [target.name for target in pair])
     if not answer.ok:

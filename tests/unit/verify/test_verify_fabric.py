@@ -304,6 +304,14 @@ def test_ucx_must_say_what_it_went_over(run_check: Runner) -> None:
     assert "UCX on gpu01 went over tcp/eth0, not over rxe0:1 alone" in result.reason
 
 
+def test_connections_of_soft_roce_are_set_up_over_tcp(run_check: Runner) -> None:
+    fake = slurm()
+    run_check(MPI_UCX, fake, site())
+    (line,) = [line for line in fake.asked if "OMPI_MCA_pml=ucx" in line]
+    assert r"'UCX_TLS=\rc_verbs,tcp,self'" in line
+    assert "UCX_NET_DEVICES=rxe0:1,eth1 " in line
+
+
 def test_mpi_that_cannot_go_over_ucx_fails(run_check: Runner) -> None:
     errors = "[1796.2] [gpu02:9:0] ucp_context.c:1 UCX  ERROR  no usable transports\n"
     result = run_check(MPI_UCX, slurm(program=(1, "", errors)), site())
