@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -117,8 +117,13 @@ def gone(request: dict[str, Any]) -> dict[str, Any]:
     """Open a file of another host that is no more, until that is seen."""
 
     def look() -> str:
-        with contextlib.suppress(FileNotFoundError), place(request).open("rb"):
-            return "it can still be opened"
+        try:
+            with place(request).open("rb"):
+                return "it can still be opened"
+        except OSError as error:
+            # A stale handle is what a client has of a file that another one deleted.
+            if error.errno not in (errno.ENOENT, errno.ESTALE):
+                raise
         return ""
 
     author = neighbours(request)[request["author"]]

@@ -181,7 +181,6 @@ def coherent(**changes: dict[str, dict[str, Any]]) -> Session:
             "overwrite_get_prev",
             "append_get_prev",
             "rename_get_prev",
-            "rename_gone_prev",
             "delete_gone_prev",
         ),
         SEEN,
