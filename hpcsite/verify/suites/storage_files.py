@@ -8,6 +8,8 @@ from hpcsite.verify.suites.storage_coherence import did_it, work_folder
 from hpcsite.verify.suites.storage_mounts import Folder, left_out, mounts, shared_folders
 
 _FOLDERS, _FILES, _MOST_BYTES = 20, 2000, 2000
+# Fewer prove nothing; a slow server is given its time, and what it made in it is compared.
+_LEAST = 100
 # So long for all folders together, to make the files and to read them again.
 _WITHIN_S = 30
 
@@ -52,8 +54,9 @@ def judge_files(folder: Folder, session: Session, tally: Tally) -> list[Measurem
             return []
     made = session.of(step_id(path, "fill"))[maker]
     measured = [_rate("files_made", folder, maker, made)]
-    if made["count"] < _FOLDERS:
-        tally.wrong.append(f"{maker}: {path}: {made['count']} files in {made['ms'] / 1000:.0f} s")
+    if made["count"] < _LEAST:
+        took = f"{made['ms'] / 1000:.0f} s"
+        tally.unknown.append(f"{maker}: {path}: too slow to tell: {made['count']} files in {took}")
     readers = [folder.hosts[position] for position in readers_of(folder)]
     for host in did_it(folder, session, "survey", tally, readers):
         said = session.of(step_id(path, "survey"))[host]

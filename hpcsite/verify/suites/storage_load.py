@@ -7,6 +7,7 @@ against anything here: no reference is known for a lab, and a site has its own.
 
 from collections.abc import Mapping, Sequence
 
+from hpcsite.site.names import fold
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.fio import FioJob, FioRun
@@ -128,7 +129,7 @@ def _bandwidth(
         direction=Direction.HIGHER,
         at={
             "export": folder.path,
-            "nodes": ",".join(jobs),
+            "nodes": fold(jobs),
             "block_bytes": _BLOCK_BYTES[block],
             "file_mib": load.file_mib,
             "direct": 1,

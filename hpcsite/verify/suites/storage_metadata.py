@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from hpcsite.site.names import fold
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.fio import FioRun, lacks_engine
@@ -87,7 +88,7 @@ def _operations(
     value = round(sum(job.iops for job in jobs.values()), 3)
     at: dict[str, str | int | float] = {
         "export": folder.path,
-        "nodes": ",".join(jobs),
+        "nodes": fold(jobs),
         "files": min(job.ios for job in jobs.values()),
     }
     name = f"file_{what}"

@@ -124,7 +124,7 @@ def judge(
     """Read what hosts said of one folder: faults into `found`, and who can write where."""
     server, path = server_of(site, export), export.mount_point
     writers: dict[str, list[str]] = {}
-    blocks: tuple[int, ...] = ()
+    sizes: dict[str, tuple[int, ...]] = {}
     times: list[tuple[float, str]] = []
     for host, answer in said.items():
         wrong, unknown = host_faults(site, user, export, host, answer)
@@ -135,14 +135,16 @@ def judge(
         times.append((float(answer["stat_ms"]), host))
         if base := answer.get("writable"):
             writers.setdefault(base, []).append(host)
-            blocks = tuple(answer["blocks"])
+            sizes[host] = tuple(answer["blocks"])
     if times:
         found.measured.append(_answered(path, *max(times)))
     base = max(writers, key=lambda one: len(writers[one]), default="")
     expected = tuple(hosts_of(site, export, found.crew.hosts))
     # In the order of the inventory, whoever answered first.
     hosts = tuple(host for host in expected if host in writers.get(base, ()))
-    return Folder(export, server, expected, hosts, base, blocks)
+    # Clients count in larger blocks than the server itself, and are compared with each other.
+    counted = min(hosts, key=lambda host: host == server, default="")
+    return Folder(export, server, expected, hosts, base, sizes.get(counted, ()))
 
 
 def host_faults(

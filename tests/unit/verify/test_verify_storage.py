@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 
 from hpcsite.site.model import NfsExport, Site
+from hpcsite.verify.cluster import Target
 from hpcsite.verify.findings import Tally
 from hpcsite.verify.session import Crew, Session, step_id
 from hpcsite.verify.suites.storage import CHECKS
 from hpcsite.verify.suites.storage_coherence import ahead, judge_coherence, judge_locks
 from hpcsite.verify.suites.storage_files import judge_files
 from hpcsite.verify.suites.storage_fio import Load, read_run
-from hpcsite.verify.suites.storage_load import throughput_argv
+from hpcsite.verify.suites.storage_load import bandwidths, throughput_argv
 from hpcsite.verify.suites.storage_mounts import Folder, Mounts, judge, mount_faults
 from hpcsite.verify.suites.storage_squash import judge_squash, read_squash
-from tests.unit.verify.fakeslurm import FakeSlurm, Runner, make_site
+from tests.unit.verify.fakeslurm import FakeSlurm, Runner, fixture, make_site
 
 MOUNTS, COHERENCE, LOCKS, SQUASH, FILES, THROUGHPUT, METADATA = CHECKS
 EROFS = 30
@@ -346,3 +347,72 @@ def test_a_run_of_fio_is_read() -> None:
     job = {"jobname": "x", "read": {"bw_bytes": 1, "total_ios": 1, "iops": 1}}
     text = json.dumps({"fio version": "fio-3.39", "jobs": [job]})
     assert read_run({"rc": 0, "stdout": text, "stderr": ""}).version == "fio-3.39"
+
+
+RING = ("gpu01", "gpu02", "head")
+
+
+def recorded(name: str) -> Session:
+    """What two virtual machines and their server answered (Debian 13, NFS 4.2, ext4)."""
+    session = Session()
+    for line in fixture(name).splitlines():
+        said = json.loads(line)
+        if "host" in said:
+            session.answers.setdefault(said["id"], {}).setdefault(said["host"], said)
+    return session
+
+
+def crew() -> Crew:
+    return Crew(tuple(Target(node, "gpu", "gpu", 0, 2) for node in PAIR), "head")
+
+
+def test_a_real_export_that_was_made_read_only() -> None:
+    site = site_with()
+    (export,) = site.keys.nfs_exports
+    found = Mounts(crew())
+    said = recorded("storage-mounts-read-only.jsonl").of("mounts /shared")
+    folder = judge(site, "alice", export, said, found)
+    assert sorted(found.tally.wrong) == [
+        f"{node}: /shared cannot be written: Read-only file system" for node in PAIR
+    ]
+    assert folder.hosts == ("head",)
+
+
+def test_a_real_mount_is_as_declared() -> None:
+    site = site_with()
+    (export,) = site.keys.nfs_exports
+    found = Mounts(crew())
+    said = recorded("storage-mounts.jsonl").of("mounts /shared")
+    folder = judge(site, "alice", export, said, found)
+    assert found.tally == Tally()
+    # The server counts in blocks of 4096, its clients in larger ones.
+    assert folder.blocks[0] == 262144
+
+
+def test_real_locks_keep_out_and_are_released() -> None:
+    tally = Tally()
+    judge_locks(folder(*RING), recorded("storage-locks.jsonl"), tally)
+    assert tally == Tally()
+
+
+def test_a_real_client_sees_what_others_did() -> None:
+    tally = Tally()
+    measured = judge_coherence(folder(*RING), recorded("storage-coherence.jsonl"), tally)
+    assert tally == Tally()
+    assert len(measured) == 5
+
+
+def test_bandwidth_of_a_real_run() -> None:
+    run = read_run({"rc": 0, "stdout": fixture("fio-3.39.json"), "stderr": ""})
+    tally = Tally()
+    measured = bandwidths(folder(*RING), ["gpu01"], {"gpu01": run}, Load(16, 2, 150), tally)
+    assert tally == Tally()
+    assert [(one.name, one.unit) for one in measured] == [
+        ("sequential_write", "MB/s"),
+        ("sequential_read", "MB/s"),
+        ("random_write", "IOPS"),
+        ("random_read", "IOPS"),
+    ]
+    job = run.jobs["sequential_write"]
+    assert measured[0].value == round(job.bytes_per_s / 1e6, 3)
+    assert all(one.value > 0 for one in measured)
