@@ -276,3 +276,32 @@ def test_cores_are_not_asked_for_where_slurm_hands_out_sockets(run_check: Runner
 
 def test_the_fixture_of_the_lab_has_no_cgroups() -> None:
     assert "proctrack/linuxproc" in fixture("config.txt")
+
+
+# What a node of Debian 13 with Slurm 24.11.5 and cgroup v2 said, with the constraint and without.
+@pytest.mark.parametrize(
+    ("check", "name", "wrong"),
+    [
+        (DEVICES, "devices", "could open /dev/nvidia1, /dev/nvidia2, /dev/nvidia3 beside its own"),
+        (MEMORY, "memory", "could take 320 MiB; its limits: none; the node has 0 MiB of swap"),
+        (CORES, "cores", "began on CPU 1 and moved itself to CPUs 0-1: no cpuset holds it"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_real_answers_with_and_without_the_constraint(
+    run_check: Runner, check: object, name: str, wrong: str
+) -> None:
+    sound, broken = (fixture(f"isolation-{name}-{how}.txt") for how in ("good", "bad"))
+    states = {3: "OUT_OF_MEMORY", 4: "COMPLETED", 10: "COMPLETED", 11: "COMPLETED"}
+    sacct = json.dumps(
+        {"jobs": [{"job_id": i, "state": {"current": [s]}} for i, s in states.items()]}
+    )
+    result = ask(run_check, check, sound, sacct)
+    # The other node's answer is not in the recording, which is an ERROR, never a PASS.
+    assert "no answer for gpu02" in result.reason
+    both_nodes = sound + sound.replace("gpu01", "gpu02")
+    assert ask(run_check, check, both_nodes, sacct).status == "PASS"
+    result = ask(run_check, check, sound + broken.replace("gpu01", "gpu02"), sacct)
+    assert result.status == "FAIL"
+    assert result.reason.startswith("gpu02: ")
+    assert wrong in result.reason
