@@ -17,8 +17,8 @@ MANAGEMENT_RESOLVER = "10.0.2.3"
 _SSH = 22
 # Translated code of an emulated machine is kept in a buffer of this size.
 TRANSLATION_MIB = 512
-# Whole, as it is: less svm, for one, it lacks the CPUID leaf of address sizes, and Linux, which then
-# does not expect 5-level page tables, prints every path of /proc/self/mountinfo as `xxx`.
+# Whole, as it is: less svm, for one, it lacks the CPUID leaf of address sizes, and Linux, which
+# then does not expect 5-level page tables, prints each path in /proc/self/mountinfo as `xxx`.
 _EMULATED_CPU = "max"
 
 _BARE = ("-nodefaults", "-no-user-config", "-display", "none")
