@@ -24,11 +24,12 @@ class Load:
     file_mib: int
     seconds: int
     meta_files: int
+    small_files: int
 
 
 def load_of(context: Context) -> Load:
     """Return the load for a lab or a real site."""
-    return Load(16, 2, 150) if context.site.keys.lab else Load(1024, 10, 1000)
+    return Load(16, 2, 50, 400) if context.site.keys.lab else Load(1024, 10, 1000, 4000)
 
 
 def fitting(load: Load, folder: Folder, nodes: Sequence[str]) -> Load:

@@ -338,7 +338,7 @@ def test_root_is_squashed(text: str, wrong: int, unknown: int) -> None:
 
 
 def test_options_of_fio_are_in_order() -> None:
-    argv = throughput_argv(Load(16, 2, 100))
+    argv = throughput_argv(Load(16, 2, 50, 400))
     assert argv.index("--direct=1") < argv.index("--name=sequential_write")
     assert argv.count("--stonewall") == 4
 
@@ -405,7 +405,7 @@ def test_a_real_client_sees_what_others_did() -> None:
 def test_bandwidth_of_a_real_run() -> None:
     run = read_run({"rc": 0, "stdout": fixture("fio-3.39.json"), "stderr": ""})
     tally = Tally()
-    measured = bandwidths(folder(*RING), ["gpu01"], {"gpu01": run}, Load(16, 2, 150), tally)
+    measured = bandwidths(folder(*RING), ["gpu01"], {"gpu01": run}, Load(16, 2, 50, 400), tally)
     assert tally == Tally()
     assert [(one.name, one.unit) for one in measured] == [
         ("sequential_write", "MB/s"),

@@ -82,7 +82,7 @@ def test_locks_of_one_computer_keep_each_other_out(tmp_path: Path) -> None:
 
 def test_many_files_are_counted_and_read(tmp_path: Path) -> None:
     folder, tally = folder_of(tmp_path), Tally()
-    said = lead(file_steps(folder, str(tmp_path / "work"), 10))
+    said = lead(file_steps(folder, str(tmp_path / "work"), 2000, 10))
     measured = judge_files(folder, session_of(said), tally)
     assert tally == Tally()
     assert [(one.name, one.at["files"]) for one in measured] == [
