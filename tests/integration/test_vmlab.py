@@ -1,12 +1,13 @@
 """The lab of virtual machines on this computer, for real; nothing of it needs root.
 
-Two small machines of one site, under a name, ports, a network and a state folder of their own.
+Two machines of the example, under a name, ports, a network and a state folder of their own.
 Under emulation a boot takes from half a minute to several: tests share the machines, and each
 leaves them running.
 """
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ import pytest
 from hpcsite.lab import processes
 from hpcsite.lab.qemu import folder
 from hpcsite.lab.qemu.folder import FabricFolder, MachineFolder
+from tests.labs import copy_lab
 
 pytestmark = [
     pytest.mark.lab,
@@ -31,28 +33,12 @@ pytestmark = [
 ]
 
 HPCSITE = Path(sys.executable).parent / "hpcsite"
-NAME, NETWORK = "vmlabtest", "10.233.0"
-PORTS = {"head": 22310, "login": 22311}
-ADDRESSES = {"head": f"{NETWORK}.10", "login": f"{NETWORK}.11"}
-MEMORY_MIB = 768
+NAME, NETWORK, PORT_OFFSET = "vmlabtest", "10.233.0", 200
+PORTS = {"head": 22310, "gpu01": 22321}
+ADDRESSES = {"head": f"{NETWORK}.10", "gpu01": f"{NETWORK}.21"}
+MEMORY_MIB = 1024
+TOO_MUCH = f"site_lab_memory_mib: {10**8}"
 SECONDS = 900
-
-HOSTS = f"""\
-all:
-  children:
-    slurm_controller: {{hosts: {{head: }}}}
-    slurm_dbd: {{hosts: {{head: }}}}
-    mariadb: {{hosts: {{head: }}}}
-    slurm_login: {{hosts: {{login: }}}}
-  hosts:
-    head: {{ansible_host: 127.0.0.1, ansible_port: 22310, site_address: {NETWORK}.10}}
-    login: {{ansible_host: 127.0.0.1, ansible_port: 22311, site_address: {NETWORK}.11}}
-"""
-SITE = f"""\
-site_name: {NAME}
-site_lab: {{backend: qemu, network: {NETWORK}.0/24, memory_mib: {MEMORY_MIB}}}
-ansible_user: root
-"""
 
 
 class VmLab:
@@ -64,10 +50,14 @@ class VmLab:
         self.fabric = FabricFolder(self.root / "fabric")
         self.env = {**os.environ, "HPCSITE_STATE_DIR": str(self.state)}
         self.inventory = base / "a site" / NAME
-        (self.inventory / "group_vars" / "all").mkdir(parents=True)
+        # The kinds of hosts of the example, so that its images do for these machines.
+        copy_lab("vmlab", self.inventory, name=NAME, network=NETWORK, port_offset=PORT_OFFSET)
+        settings = self.inventory / "group_vars" / "all" / "lab.yml"
+        settings.write_text(re.sub(r"(memory_mib:) \d+", rf"\1 {MEMORY_MIB}", settings.read_text()))
         self.hosts = self.inventory / "hosts.yml"
-        self.hosts.write_text(HOSTS)
-        (self.inventory / "group_vars" / "all" / "site.yml").write_text(SITE)
+        text = self.hosts.read_text()
+        gpu02 = text[text.index("            gpu02:") : text.index("    nfs_client:")]
+        self.hosts.write_text(text.replace(gpu02, ""))
 
     def start(self, command: str, *rest: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -135,7 +125,7 @@ class VmLab:
 
     def reach_each_other(self) -> bool:
         """Tell whether large frames pass, unfragmented."""
-        ping = f"ping -M do -s 8000 -c 1 -W 20 {ADDRESSES['login']}"
+        ping = f"ping -M do -s 8000 -c 1 -W 20 {ADDRESSES['gpu01']}"
         return self.ssh("head", ping).returncode == 0
 
 
@@ -165,10 +155,10 @@ def lab(bare: VmLab) -> VmLab:
 
 
 def test_a_taken_port_is_named_before_anything_is_made(bare: VmLab) -> None:
-    with socket.create_server(("127.0.0.1", PORTS["login"])):
+    with socket.create_server(("127.0.0.1", PORTS["gpu01"])):
         done = bare.run("up")
     assert done.returncode == 4
-    assert f"login: port {PORTS['login']} of 127.0.0.1" in done.stderr
+    assert f"gpu01: port {PORTS['gpu01']} of 127.0.0.1" in done.stderr
     assert f"process {os.getpid()}" in done.stderr
     assert "ansible_port" in done.stderr
     assert not bare.state.exists()
@@ -176,13 +166,13 @@ def test_a_taken_port_is_named_before_anything_is_made(bare: VmLab) -> None:
 
 
 def test_too_little_memory_is_told_before_anything_is_made(bare: VmLab) -> None:
-    bare.hosts.write_text(
-        HOSTS.replace(f"{NETWORK}.10", f"{NETWORK}.10, site_lab_memory_mib: {10**8}")
-    )
+    text = bare.hosts.read_text()
+    address = f"site_address: {ADDRESSES['head']}"
+    bare.hosts.write_text(text.replace(address, f"{address}\n          {TOO_MUCH}"))
     try:
         done = bare.run("up")
     finally:
-        bare.hosts.write_text(HOSTS)
+        bare.hosts.write_text(text)
     assert done.returncode == 4
     assert f"{10**8 + MEMORY_MIB + 256} MiB are needed" in done.stderr
     assert "site_lab_memory_mib" in done.stderr
@@ -201,12 +191,12 @@ def test_down_while_machines_boot_does_not_wait_for_them(bare: VmLab) -> None:
 
 def test_a_killed_up_is_mended_by_the_next(bare: VmLab) -> None:
     up = bare.start("up")
-    until(lambda: bool(bare.root.is_dir() and bare.machine("login").console.exists()))
+    until(lambda: bool(bare.root.is_dir() and bare.machine("gpu01").console.exists()))
     up.kill()
     up.communicate()
     said = bare.ok("up")
     assert "virtual machines run by" in said
-    assert bare.states() == {"head": "running", "login": "running"}
+    assert bare.states() == {"head": "running", "gpu01": "running"}
 
 
 def test_machines_are_themselves_and_reach_each_other(lab: VmLab) -> None:
@@ -215,7 +205,7 @@ def test_machines_are_themselves_and_reach_each_other(lab: VmLab) -> None:
     assert all(each["ssh"] for each in status["machines"])
     names = {node: lab.said(node, "hostname; cat /etc/machine-id") for node in PORTS}
     assert names["head"].startswith("head\n")
-    assert names["head"].splitlines()[1] != names["login"].splitlines()[1]
+    assert names["head"].splitlines()[1] != names["gpu01"].splitlines()[1]
     shown = lab.said("head", "ip -o -4 address show dev fabric0; cat /sys/class/net/fabric0/mtu")
     assert f"{NETWORK}.10/24" in shown
     assert shown.endswith("9000")
@@ -245,48 +235,48 @@ def test_a_killed_hub_is_replaced_without_a_restart(lab: VmLab) -> None:
 
 def test_a_killed_machine_is_seen_and_mended_and_the_other_left_alone(lab: VmLab) -> None:
     other = lab.boot_id("head")
-    lab.said("login", "echo kept > /root/kept; sync")
-    os.kill(lab.pid("login"), signal.SIGKILL)
-    until(lambda: lab.states() == {"head": "running", "login": "stopped"}, 60)
+    lab.said("gpu01", "echo kept > /root/kept; sync")
+    os.kill(lab.pid("gpu01"), signal.SIGKILL)
+    until(lambda: lab.states() == {"head": "running", "gpu01": "stopped"}, 60)
     assert lab.run("status").returncode == 1
     lab.ok("up")
     assert lab.boot_id("head") == other
-    assert lab.said("login", "cat /root/kept") == "kept"
+    assert lab.said("gpu01", "cat /root/kept") == "kept"
     assert lab.reach_each_other()
-    assert lab.machine("login").console.with_name("console.log.1").stat().st_size > 0
+    assert lab.machine("gpu01").console.with_name("console.log.1").stat().st_size > 0
 
 
 def test_a_machine_may_reboot_itself_and_power_off(lab: VmLab) -> None:
-    pid, boot = lab.pid("login"), lab.boot_id("login")
-    lab.ssh("login", "systemctl reboot")
-    until(lambda: lab.ssh("login", "true").returncode == 0 and lab.boot_id("login") != boot)
-    assert lab.pid("login") == pid
+    pid, boot = lab.pid("gpu01"), lab.boot_id("gpu01")
+    lab.ssh("gpu01", "systemctl reboot")
+    until(lambda: lab.ssh("gpu01", "true").returncode == 0 and lab.boot_id("gpu01") != boot)
+    assert lab.pid("gpu01") == pid
     until(lab.reach_each_other, 120)
-    lab.ssh("login", "systemctl poweroff")
-    until(lambda: lab.states()["login"] == "stopped")
-    lab.ok("start", "login")
+    lab.ssh("gpu01", "systemctl poweroff")
+    until(lambda: lab.states()["gpu01"] == "stopped")
+    lab.ok("start", "gpu01")
     assert lab.reach_each_other()
 
 
 def test_reset_keeps_the_name_and_the_host_key_and_nothing_else(lab: VmLab) -> None:
-    lab.said("login", "touch /root/mine")
-    identity = lab.said("login", "cat /etc/machine-id")
-    lab.ok("reset", "login")
-    assert lab.said("login", "ls /root") == ""
-    assert lab.said("login", "cat /etc/machine-id") != identity
+    lab.said("gpu01", "touch /root/mine")
+    identity = lab.said("gpu01", "cat /etc/machine-id")
+    lab.ok("reset", "gpu01")
+    assert lab.said("gpu01", "ls /root") == ""
+    assert lab.said("gpu01", "cat /etc/machine-id") != identity
 
 
 def test_a_machine_that_does_not_come_up_shows_its_console(lab: VmLab) -> None:
-    lab.ok("stop", "login")
-    assert lab.states()["login"] == "stopped"
-    disk = lab.machine("login").disk
+    lab.ok("stop", "gpu01")
+    assert lab.states()["gpu01"] == "stopped"
+    disk = lab.machine("gpu01").disk
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", disk, "1G"], check=True)
-    done = lab.run("start", "login")
+    done = lab.run("start", "gpu01")
     assert done.returncode == 1
-    assert "login: the machine does not come up: its initrd found no system" in done.stderr
+    assert "gpu01: the machine does not come up: its initrd found no system" in done.stderr
     assert "the end of its console" in done.stderr
     assert "(initramfs)" in done.stderr
-    lab.ok("reset", "login")
+    lab.ok("reset", "gpu01")
 
 
 def test_down_leaves_nothing(lab: VmLab) -> None:
