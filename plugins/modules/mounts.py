@@ -130,12 +130,14 @@ class Mounts:
             self.call("daemon-reload")
 
     def remove(self, unit: str) -> None:
-        """Unmount and forget a unit; one that is in use loses its file only."""
+        """Unmount and forget a unit; one that is in use stays until later, not enabled."""
         state = self.show(unit)
-        if state.get("ActiveState") in MOUNTED and not self.unmount(unit):
-            self.in_use.append(unit)
+        busy = state.get("ActiveState") in MOUNTED and not self.give_up(unit)
         if state.get("UnitFileState") == "enabled":
             self.do("disable", unit)
+        if busy:
+            self.in_use.append(unit)
+            return
         self.actions.append(f"remove {unit}")
         if not self.module.check_mode:
             (self.folder / unit).unlink(missing_ok=True)
@@ -149,9 +151,9 @@ class Mounts:
             # An automount cannot come up over a plain mount.
             if state.get("ActiveState") in MOUNTED and not self.unmount(mount):
                 self.in_use.append(mount)
-                return
-            self.enable(first)
-            self.start(first)
+            else:
+                self.enable(first)
+                self.start(first)
         elif state.get("ActiveState") in MOUNTED and self.is_old(mount, state):
             if not self.unmount(mount):
                 self.in_use.append(mount)
@@ -179,6 +181,17 @@ class Mounts:
         """Have a unit come up at boot."""
         if self.show(unit).get("UnitFileState", "") in NOT_ENABLED and not self.do("enable", unit):
             self.fail(f"{unit} cannot be enabled")
+
+    def give_up(self, unit: str) -> bool:
+        """Try to unmount a unit, and before an automount what it has mounted.
+
+        Systemd detaches that when an automount is stopped, whoever uses it (automount.c).
+        """
+        stem, _, kind = unit.rpartition(".")
+        mount = f"{stem}.mount"
+        if kind == "automount" and self.is_mounted(mount) and not self.unmount(mount):
+            return False
+        return self.unmount(unit)
 
     def unmount(self, unit: str) -> bool:
         """Try to unmount; returns whether it worked. What is in use stays mounted."""
@@ -209,6 +222,12 @@ def names(entry: dict[str, Any]) -> list[str]:
     """Units of a mount: the mount's own, then the automount's if there is one."""
     unit = entry["name"]
     return [f"{unit}.mount", *([f"{unit}.automount"] if entry["automount"] else [])]
+
+
+def depth(unit: str) -> tuple[list[str], str]:
+    """Sort units by their folders, outer ones first, and an automount before its mount."""
+    stem, _, kind = unit.rpartition(".")
+    return stem.split("-"), kind
 
 
 def is_unread(state: Properties) -> bool:
@@ -243,7 +262,7 @@ def main() -> None:
     )
     mounts = Mounts(module)
     # Inner mounts first: an outer one cannot be unmounted before.
-    for name in sorted(module.params["remove"], reverse=True):
+    for name in sorted(module.params["remove"], key=depth, reverse=True):
         mounts.remove(name)
     if module.params["remove"] and not module.check_mode:
         mounts.call("daemon-reload")

@@ -127,7 +127,10 @@ def test_an_automount_takes_the_place_of_a_mount(folder: Path) -> None:
 def test_an_automount_in_use_waits(folder: Path) -> None:
     host = Host(folder, {"home.mount": mounted(), "home.automount": {"ActiveState": "inactive"}})
     host.busy.add("home.mount")
-    assert host.keep(automount=True).in_use == ["home.mount"]
+    kept = host.keep(automount=True)
+    assert kept.in_use == ["home.mount"]
+    # The next reboot is enough.
+    assert kept.actions == ["enable home.automount", "disable home.mount"]
 
 
 @pytest.mark.parametrize("busy", [False, True])
@@ -136,9 +139,30 @@ def test_what_is_no_longer_described_goes(folder: Path, busy: bool) -> None:
     host.busy = {"home.mount"} if busy else set()
     kept = mounts.Mounts(host)
     kept.remove("home.mount")
-    assert not (folder / "home.mount").exists()
+    # A later deploy finds a unit that is in use by its file.
+    assert (folder / "home.mount").exists() is busy
     assert "disable home.mount" in kept.actions
     assert kept.in_use == (["home.mount"] if busy else [])
+
+
+def test_an_automount_is_not_stopped_over_a_mount_in_use(folder: Path) -> None:
+    """It would take the mount away from under those who use it."""
+    host = Host(folder, {"home.mount": mounted(), "home.automount": mounted()})
+    host.busy = {"home.mount"}
+    kept = mounts.Mounts(host)
+    kept.remove("home.automount")
+    assert kept.in_use == ["home.automount"]
+    assert host.calls == ["stop home.mount", "disable home.automount"]
+    host.busy = set()
+    kept.remove("home.automount")
+    assert host.calls[2:4] == ["stop home.mount", "stop home.automount"]
+
+
+def test_inner_mounts_go_first_and_before_their_automounts() -> None:
+    units = ["a.automount", "a.mount", "a-b.mount", r"a\x2db.mount"]
+    assert sorted(units, key=mounts.depth, reverse=True) == [
+        *(r"a\x2db.mount", "a-b.mount", "a.mount", "a.automount")
+    ]
 
 
 def test_a_check_changes_nothing(folder: Path) -> None:
