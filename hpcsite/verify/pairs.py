@@ -1,7 +1,7 @@
 """Jobs on pairs of nodes, side by side: one srun a pair, one task on each of its nodes."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hpcsite.verify.context import Context
@@ -14,6 +14,8 @@ _MEMORY_MIB = 256
 # Starting and ending a step on a slow node, beside what its program takes.
 _START_S = 20
 _AT_ONCE = 64
+# Linux takes no word of 128 KiB in a command (execve(2)), and ssh takes all of a command as one.
+_WORDS_BYTES = 80_000
 
 _SCRIPT = """
 folder=$(mktemp -d) || exit 9
@@ -79,16 +81,37 @@ def run_pairs(
         command=shlex.join(["bash", "-c", script, "pair"]),
         at_once=_AT_ONCE,
     )
-    words = [word for job in jobs for word in (*job.pair, job.partition, shlex.join(job.words))]
-    waves = 1 + (len(jobs) - 1) // _AT_ONCE
-    answer = context.user(["bash", "-c", text, "pairs", *words], name, waves * (limit + 10))
-    by_name = read_answers(answer.stdout)
     answers = {}
-    for job in jobs:
-        if (said := by_name.get(",".join(job.pair))) is None:
-            raise NotMeasuredError(f"no answer for {' and '.join(job.pair)}: {answer.complaint}")
-        answers[job.pair] = said
+    for batch in batches(jobs):
+        words = [word for job in batch for word in _words(job)]
+        waves = 1 + (len(batch) - 1) // _AT_ONCE
+        answer = context.user(["bash", "-c", text, "pairs", *words], name, waves * (limit + 10))
+        by_name = read_answers(answer.stdout)
+        for job in batch:
+            if (said := by_name.get(",".join(job.pair))) is None:
+                pair = " and ".join(job.pair)
+                raise NotMeasuredError(f"no answer for {pair}: {answer.complaint}")
+            answers[job.pair] = said
     return _with_reasons(context, answers)
+
+
+def batches(jobs: Sequence[PairJob]) -> Iterator[list[PairJob]]:
+    """Jobs in as many parts as one command can start."""
+    batch: list[PairJob] = []
+    size = 0
+    for job in jobs:
+        length = len(shlex.join(_words(job))) + 1
+        if batch and size + length > _WORDS_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(job)
+        size += length
+    if batch:
+        yield batch
+
+
+def _words(job: PairJob) -> tuple[str, ...]:
+    return (*job.pair, job.partition, shlex.join(job.words))
 
 
 def _with_reasons(context: Context, answers: dict[Pair, NodeAnswer]) -> dict[Pair, NodeAnswer]:

@@ -148,7 +148,7 @@ def lead(crew: Crew, task: dict[str, Any]) -> None:
 
 def main() -> None:
     """Read the task, and see it done."""
-    task = json.loads(sys.argv[1])
+    task = json.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
     crew = Crew()
     steps, agent = (
         HERE.with_name(f"storage_{name}.py").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 
 from hpcsite.site.model import NfsExport
 from hpcsite.verify.findings import Tally
-from hpcsite.verify.session import Session, step, step_id
+from hpcsite.verify.session import Session, packed, step, step_id
 from hpcsite.verify.suites.storage_coherence import (
     coherence_steps,
     judge_coherence,
@@ -40,7 +40,7 @@ def lead(steps: list[dict[str, Any]], hosts: tuple[str, ...] = HOSTS, **more: ob
     }
     driver = files("hpcsite.verify") / "programs/storage_driver.py"
     said = subprocess.run(
-        [sys.executable, str(driver), json.dumps(task)], capture_output=True, text=True, check=True
+        [sys.executable, str(driver), packed(task)], capture_output=True, text=True, check=True
     )
     return [json.loads(line) for line in said.stdout.splitlines()]
 
@@ -72,6 +72,12 @@ def test_one_folder_is_coherent_with_itself(tmp_path: Path, hosts: tuple[str, ..
         "delete",
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_for_the_largest_site_is_one_word_of_a_command() -> None:
+    hosts = tuple(f"gpu{number:04d}" for number in range(2000))
+    steps = coherence_steps(folder_of(Path("/home"), hosts), "/home/work")
+    assert len(packed({"hosts": hosts, "steps": [*steps, *steps, *steps]})) < 64 * 1024
 
 
 def test_locks_of_one_computer_keep_each_other_out(tmp_path: Path) -> None:
