@@ -42,7 +42,7 @@ class Pairs:
     results: dict[Pair, PairResult] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-    left_out: str = ""
+    left_out: list[str] = field(default_factory=list)
 
 
 def wanted(context: Context) -> dict[str, Rdma]:
@@ -114,7 +114,10 @@ def _test_pairs(context: Context) -> Pairs:
             found.missing[target.name] = why
         else:
             usable.append(target)
-    for partition in dict.fromkeys(target.partition for target in usable):
+    partitions = dict.fromkeys(target.partition for target in usable)
+    if len(partitions) > 1:
+        found.left_out.append("nodes of different partitions were not tried with each other")
+    for partition in partitions:
         _test_partition(context, [t for t in usable if t.partition == partition], found)
     return found
 
@@ -122,8 +125,10 @@ def _test_pairs(context: Context) -> Pairs:
 def _test_partition(context: Context, nodes: Sequence[Target], found: Pairs) -> None:
     by_name = {target.name: target for target in nodes}
     rounds = rounds_of(list(by_name))
+    if not rounds:
+        found.left_out.append(f"{nodes[0].name} was not tried: it is alone in its partition")
     if len(rounds) > MOST_ROUNDS:
-        found.left_out = f"each node was tried with {MOST_ROUNDS} of {len(rounds)} others"
+        found.left_out.append(f"each node was tried with {MOST_ROUNDS} of {len(nodes) - 1} others")
     for number, met in enumerate(rounds[:MOST_ROUNDS], start=1):
         _test_round(context, number, met, by_name, found)
 

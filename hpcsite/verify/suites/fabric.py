@@ -23,7 +23,10 @@ from hpcsite.verify.rounds import Pair
 from hpcsite.verify.suites import fabric_mpi, needs
 
 _LAYER = {"infiniband": INFINIBAND, "roce": ETHERNET, "soft_roce": ETHERNET}
-NO_REFERENCE = "no reference for soft-RoCE: figures are shown, and traffic is all that is proved"
+NO_REFERENCE = (
+    "no reference for soft-RoCE, nor for less than 100 Gb/s: figures are shown, and traffic is all "
+    "that is proved"
+)
 
 
 def find_links(context: Context) -> Finding:
@@ -170,11 +173,11 @@ def _pairs_finding(
         tally.unknown += one.unknown
     if not measured and not tally.wrong and not tally.unknown:
         tally.unknown.append("no pair of nodes with RDMA could be tried")
-    soft = any(rail.soft for one in found.results.values() for rail, _ in one.bandwidth)
-    notes = [found.left_out, NO_REFERENCE if soft else ""]
+    rails = [rail for one in found.results.values() for rail, _ in one.bandwidth]
+    free = any(rail.soft or bandwidth_reference(rail.rate_gbit_s, 1) is None for rail in rails)
     return tally.finding(
         fabric.wanted(context),
-        reason="; ".join(note for note in notes if note),
+        reason="; ".join([*found.left_out, *([NO_REFERENCE] if free else [])]),
         measurements=measured,
     )
 

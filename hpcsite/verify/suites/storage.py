@@ -8,7 +8,12 @@ from hpcsite.verify.suites.storage_coherence import find_coherence, find_locks
 from hpcsite.verify.suites.storage_files import find_many_files
 from hpcsite.verify.suites.storage_load import find_throughput
 from hpcsite.verify.suites.storage_metadata import find_metadata
-from hpcsite.verify.suites.storage_mounts import crew_of, exports, find_mounts
+from hpcsite.verify.suites.storage_mounts import (
+    crew_of,
+    exports,
+    find_mounts,
+    writable_exports,
+)
 from hpcsite.verify.suites.storage_squash import find_root_squash
 
 
@@ -27,7 +32,8 @@ def two_hosts(context: Context) -> str:
 
 
 _ONE = (exports, needs.compute_nodes(1))
-_TWO = (*_ONE, two_hosts)
+_WRITES = (*_ONE, writable_exports)
+_TWO = (*_WRITES, two_hosts)
 CHECKS = (
     Check(
         "storage",
@@ -74,7 +80,7 @@ CHECKS = (
         "throughput",
         "fio writes and reads shared folders, sequentially and at random.",
         find_throughput,
-        _ONE,
+        _WRITES,
         _busy,
     ),
     Check(
@@ -82,7 +88,7 @@ CHECKS = (
         "metadata",
         "fio creates, stats and deletes files on shared folders.",
         find_metadata,
-        _ONE,
+        _WRITES,
         _busy,
     ),
 )

@@ -1,6 +1,6 @@
 """What both checks that measure shared folders with fio have in common."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hpcsite.verify.context import Context
@@ -111,7 +111,16 @@ def read_run(answer: Said) -> FioRun:
     run = read_fio(answer["stdout"])
     if failed := [job.name for job in run.jobs.values() if job.error]:
         raise FioError(f"fio failed in {', '.join(failed)}")
+    if answer["rc"]:
+        raise FioError(f"fio ended with {answer['rc']}")
     return run
+
+
+def lacking(
+    folder: Folder, name: str, runs: Mapping[str, FioRun], jobs: Mapping[str, object]
+) -> list[str]:
+    """Say which runs tell nothing of a job that they had."""
+    return [f"{node}: {folder.path}: fio tells nothing of {name}" for node in runs.keys() - jobs]
 
 
 def failed_writing(answer: Said) -> bool:

@@ -21,6 +21,7 @@ from hpcsite.verify.suites.storage_fio import (
     clients,
     fio_runs,
     fitting,
+    lacking,
     lead_nodes,
     load_of,
     one_a_file_system,
@@ -63,6 +64,8 @@ def find_throughput(context: Context) -> Finding:
             for key, group in _groups(ring):
                 runs = fio_runs(context, folder, session, key, group, tally)
                 measured += bandwidths(folder, group, runs, loads[folder.path], tally)
+    if not measured and not tally.wrong and not tally.unknown:
+        tally.unknown.append("no compute node could measure a shared folder")
     return tally.finding(nodes, reason=NO_REFERENCE, measurements=measured)
 
 
@@ -110,6 +113,7 @@ def bandwidths(
     measured = []
     for name, _, block in _PATTERNS:
         jobs = {node: run.jobs[name] for node, run in runs.items() if name in run.jobs}
+        tally.unknown += lacking(folder, name, runs, jobs)
         idle = [node for node, job in jobs.items() if job.ios <= 0 or job.bytes_per_s <= 0]
         tally.wrong += [f"{node}: {folder.path}: fio moved nothing in {name}" for node in idle]
         if len(jobs) == len(nodes) and not idle:

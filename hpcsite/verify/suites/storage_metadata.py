@@ -14,6 +14,7 @@ from hpcsite.verify.suites.storage_fio import (
     Load,
     clients,
     fio_runs,
+    lacking,
     lead_nodes,
     load_of,
     one_a_file_system,
@@ -46,8 +47,8 @@ def find_metadata(context: Context) -> Finding:
                 continue
             runs = fio_runs(context, folder, session, what, ring, tally)
             measured += _operations(folder, what, ring, runs, tally)
-    if notes and not measured:
-        tally.unknown += notes
+    if not measured and not tally.wrong and not tally.unknown:
+        tally.unknown += notes or ["no compute node could measure a shared folder"]
     reason = "; ".join(dict.fromkeys([*notes, NO_REFERENCE]))
     return tally.finding(nodes, reason=reason, measurements=measured)
 
@@ -81,6 +82,7 @@ def _operations(
     folder: Folder, what: str, nodes: Sequence[str], runs: Mapping[str, FioRun], tally: Tally
 ) -> list[Measurement]:
     jobs = {node: run.jobs[what] for node, run in runs.items() if what in run.jobs}
+    tally.unknown += lacking(folder, what, runs, jobs)
     idle = [node for node, job in jobs.items() if job.iops <= 0]
     tally.wrong += [f"{node}: {folder.path}: fio did nothing in {what}" for node in idle]
     if idle or len(jobs) != len(nodes):

@@ -64,6 +64,12 @@ def exports(context: Context) -> str:
     return "" if any(nodes) else "no compute node of the site is in nfs_client"
 
 
+def writable_exports(context: Context) -> str:
+    """Need: a folder that clients may write."""
+    exports = context.site.keys.nfs_exports
+    return "" if any(not one.read_only for one in exports) else "every shared folder is read-only"
+
+
 def _has_part(host: Host) -> bool:
     return not host.groups.isdisjoint(("nfs_client", "nfs_server"))
 
@@ -225,7 +231,8 @@ def shared_folders(found: Mounts, least: int) -> list[Folder]:
 
     What is wrong with a folder is a FAIL of `mounts`; other checks could not be run there.
     """
-    usable = [folder for folder in found.folders if len(folder.hosts) >= least]
+    writable = (folder for folder in found.folders if not folder.export.read_only)
+    usable = [folder for folder in writable if len(folder.hosts) >= least]
     if not usable:
         faults = "; ".join(dict.fromkeys((*found.tally.wrong, *found.tally.unknown)))
         few = f"fewer than {least} hosts can write on a shared folder"

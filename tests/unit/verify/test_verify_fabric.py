@@ -1,10 +1,15 @@
 """Suite `fabric` on recorded output: what passes, what fails and whom it names, what is neither."""
 
+import shlex
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from hpcsite.site.model import Host, Site
+from hpcsite.verify import fabric
+from hpcsite.verify.cluster import Target
+from hpcsite.verify.pairs import PairJob, batches
 from hpcsite.verify.rdma_limits import bandwidth_reference, latency_reference
 from hpcsite.verify.results import Result
 from hpcsite.verify.suites import SUITES
@@ -255,9 +260,11 @@ def test_a_floor_holds_where_no_reference_does(run_check: Runner) -> None:
     assert "between gpu01 and gpu02: 0.0009 Gb/s over rxe0, at least 0.001" in result.reason
 
 
-def on_adapters(average: str, typical: str) -> Callable[[Runner, object], Result]:
+def on_adapters(
+    average: str, typical: str, rate: str = "400"
+) -> Callable[[Runner, object], Result]:
     """The same pair on 400 Gb/s InfiniBand, with other figures."""
-    text = UP.replace("2.5 Gb/sec (1X SDR)\tEthernet", "400 Gb/sec (4X NDR)\tInfiniBand")
+    text = UP.replace("2.5 Gb/sec (1X SDR)\tEthernet", f"{rate} Gb/sec (4X NDR)\tInfiniBand")
     text = text.replace("rxe0", "mlx5_0")
     bandwidth = BANDWIDTH.replace("0.075003", average).replace("rxe0", "mlx5_0")
     latency = LATENCY.replace("693.28", "0.85").replace("17932.31", typical)
@@ -281,6 +288,28 @@ def test_adapters_are_held_against_their_link(run_check: Runner) -> None:
     result = on_adapters("396.1", "7.50")(run_check, WRITE_LAT)
     assert result.status == "FAIL"
     assert "7.5 us over mlx5_0, at most 5" in result.reason
+
+
+def test_adapters_without_a_reference_are_said_to_have_none(run_check: Runner) -> None:
+    result = on_adapters("38.1", "2.10", rate="40")(run_check, WRITE_BW)
+    assert result.status == "PASS"
+    assert "no reference for soft-RoCE, nor for less than 100 Gb/s" in result.reason
+
+
+def test_a_node_alone_in_its_partition_is_said_not_to_have_been_tried() -> None:
+    found = fabric.Pairs()
+    context: Any = None
+    fabric._test_partition(context, [Target("gpu03", "other", "gpu", 0, 2)], found)
+    assert found.left_out == ["gpu03 was not tried: it is alone in its partition"]
+
+
+def test_no_command_is_longer_than_linux_takes() -> None:
+    words = ("ib_write_bw", "-F -s 8388608 -n 1000", "-d mlx5_0 -i 1", "-d mlx5_0 -i 1") * 16
+    jobs = [PairJob((f"gpu{n:04d}", f"gpu{n + 1:04d}"), "gpu", words) for n in range(0, 2000, 2)]
+    parts = list(batches(jobs))
+    assert [job for part in parts for job in part] == jobs
+    assert all(len(shlex.join([shlex.join(job.words) for job in part])) < 100_000 for part in parts)
+    assert len(parts[0]) > 20
 
 
 def test_references_lie_between_what_was_measured_and_nonsense() -> None:

@@ -1,4 +1,6 @@
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -6,7 +8,7 @@ from hpcsite.site.model import Site
 from hpcsite.slurm.job_records import SlurmJob
 from hpcsite.verify.results import Result
 from hpcsite.verify.suites.confined import JobSaid, read_jobs, read_set
-from hpcsite.verify.suites.isolation import CHECKS
+from hpcsite.verify.suites.isolation import CHECKS, cores_are_handed_out
 from hpcsite.verify.suites.isolation_faults import core_faults, device_faults, memory_faults
 from tests.unit.verify.fakeslurm import FakeSlurm, Runner, fixture, make_site
 
@@ -272,6 +274,17 @@ def test_cores_are_not_asked_for_where_slurm_hands_out_sockets(run_check: Runner
     result = run_check(CORES, FakeSlurm(answers={"config": config}), site())
     assert result.status == "SKIP"
     assert "CR_SOCKET_MEMORY" in result.reason
+
+
+def test_cores_are_not_asked_for_where_the_site_s_nodes_have_one_each() -> None:
+    nodes = {"gpu01": SimpleNamespace(cpus=1), "elsewhere": SimpleNamespace(cpus=8)}
+    cluster: Any = SimpleNamespace(
+        config={"SelectTypeParameters": "CR_CORE"}, declared=("gpu01",), nodes=nodes
+    )
+    context: Any = SimpleNamespace(cluster=cluster)
+    assert "one CPU" in cores_are_handed_out(context)
+    cluster.declared = ("gpu01", "not-in-slurm")
+    assert cores_are_handed_out(context) == ""
 
 
 def test_the_fixture_of_the_lab_has_no_cgroups() -> None:

@@ -1,13 +1,16 @@
 """What checks of shared folders make of what hosts answered."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hpcsite.site.model import NfsExport, Site
 from hpcsite.verify.cluster import Target
+from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import Tally
+from hpcsite.verify.fio import FioError, FioRun
 from hpcsite.verify.session import Crew, Session, step_id
 from hpcsite.verify.suites.storage import CHECKS
 from hpcsite.verify.suites.storage_coherence import ahead, judge_coherence, judge_locks
@@ -15,8 +18,8 @@ from hpcsite.verify.suites.storage_files import judge_files
 from hpcsite.verify.suites.storage_fio import Load, read_run
 from hpcsite.verify.suites.storage_load import bandwidths, throughput_argv
 from hpcsite.verify.suites.storage_mounts import Folder, Mounts, judge, mount_faults
-from hpcsite.verify.suites.storage_squash import judge_squash, read_squash
-from tests.unit.verify.fakeslurm import FakeSlurm, Runner, fixture, make_site
+from hpcsite.verify.suites.storage_squash import find_root_squash, judge_squash, read_squash
+from tests.unit.verify.fakeslurm import FakeSlurm, Runner, context_for, fixture, make_site
 
 MOUNTS, COHERENCE, LOCKS, SQUASH, FILES, THROUGHPUT, METADATA = CHECKS
 EROFS = 30
@@ -157,6 +160,14 @@ def test_a_read_only_folder_must_refuse() -> None:
     tried = {"/shared": [EROFS, "Read-only file system"]}
     found, _ = judged(site_with(read_only=True), gpu02=answered(tried=tried, writable=None))
     assert found.tally == Tally()
+
+
+@pytest.mark.parametrize(
+    "check", [COHERENCE, LOCKS, FILES, THROUGHPUT, METADATA], ids=lambda check: check.name
+)
+def test_a_site_with_read_only_folders_alone_is_a_skip(run_check: Runner, check: object) -> None:
+    result = run_check(check, FakeSlurm(), site_with(read_only=True))
+    assert (result.status, result.reason) == ("SKIP", "every shared folder is read-only")
 
 
 def folder(*hosts: str) -> Folder:
@@ -337,6 +348,15 @@ def test_root_is_squashed(text: str, wrong: int, unknown: int) -> None:
     assert (len(tally.wrong), len(tally.unknown)) == (wrong, unknown)
 
 
+def test_root_that_nobody_was_asked_of_is_no_pass(tmp_path: Path) -> None:
+    context = context_for(tmp_path, FakeSlurm(), site_with())
+    known = Mounts(crew(), (folder("head"),))
+    context.core.values["storage-mounts"] = (known, Evidence(tmp_path, "mounts"))
+    found = find_root_squash(context)
+    assert found.status == "SKIP"
+    assert "no compute node mounts such a folder" in found.reason
+
+
 def test_options_of_fio_are_in_order() -> None:
     argv = throughput_argv(Load(16, 2, 50, 400))
     assert argv.index("--direct=1") < argv.index("--name=sequential_write")
@@ -347,6 +367,19 @@ def test_a_run_of_fio_is_read() -> None:
     job = {"jobname": "x", "read": {"bw_bytes": 1, "total_ios": 1, "iops": 1}}
     text = json.dumps({"fio version": "fio-3.39", "jobs": [job]})
     assert read_run({"rc": 0, "stdout": text, "stderr": ""}).version == "fio-3.39"
+
+
+def test_a_run_of_fio_that_failed_in_silence_is_none() -> None:
+    job = {"jobname": "x", "read": {"bw_bytes": 1, "total_ios": 1, "iops": 1}}
+    with pytest.raises(FioError, match="fio ended with 1"):
+        read_run({"rc": 1, "stdout": json.dumps({"jobs": [job]}), "stderr": ""})
+
+
+def test_a_run_that_lacks_a_job_is_not_measured() -> None:
+    tally = Tally()
+    runs = {"gpu01": FioRun("fio-3.39", {})}
+    assert bandwidths(folder("gpu01"), ["gpu01"], runs, Load(16, 2, 50, 400), tally) == []
+    assert tally.unknown[0] == "gpu01: /shared: fio tells nothing of sequential_write"
 
 
 RING = ("gpu01", "gpu02", "head")
