@@ -85,7 +85,7 @@ class NodeImage:
     def in_use(self) -> bool:
         """Whether a lab's machines stand on it."""
         labs = self.users.iterdir() if self.users.is_dir() else ()
-        return any(Path(lab.read_text(encoding="utf-8")).is_dir() for lab in labs)
+        return any(_stands(lab) for lab in labs)
 
     @property
     def age_days(self) -> int:
@@ -116,9 +116,12 @@ def ensure_each(
     *,
     release: str | None = None,
     rebuild: bool = False,
+    lab: Path | None = None,
     say: Say,
 ) -> dict[str, NodeImage]:
     """Return the image of each host by its name; what is missing is built, all at once.
+
+    They are claimed for a lab, if one is named, before another command could remove them.
 
     Raises:
         CouldNotRunError: one cannot be built.
@@ -136,6 +139,8 @@ def ensure_each(
         images = {kind: _present(kind.digest(recipe)) for kind in kinds}
         for image in images.values():
             os.utime(image.folder)
+            if lab:
+                claim(image, lab)
         _mention_age(images.values(), say)
         _prune(images, recipe)
     return {host.name: images[kind] for kind, members in kinds.items() for host in members}
@@ -220,6 +225,14 @@ def _job(kind: Kind, hosts: Sequence[Host], recipe: Recipe) -> build.Job:
         building=images_dir() / f"{_BUILDING}{name}",
         folder=images_dir() / name,
     )
+
+
+def _stands(note: Path) -> bool:
+    """Tell whether the lab of a note is there; a lab that goes takes its note away."""
+    try:
+        return Path(note.read_text(encoding="utf-8")).is_dir()
+    except FileNotFoundError:
+        return False
 
 
 def _user(lab: Path) -> str:

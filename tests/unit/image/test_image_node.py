@@ -1,5 +1,6 @@
 """Which node images are kept, and that a half-built one is never taken for one."""
 
+import contextlib
 import os
 import platform
 import shutil
@@ -7,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from hpcsite.errors import UsageError
 from hpcsite.image import aptconf, build, namespace, node
@@ -85,6 +87,35 @@ def test_a_replaced_image_stays_while_a_lab_stands_on_it(
     assert set(removed) == {new["head"], new["gpu01"]}
     node.release(lab)
     assert node.prune(lambda _: None) == [old["head"]]
+
+
+def test_images_are_claimed_before_another_command_could_remove_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+    real = node.claim
+
+    def claim(image: NodeImage, lab: Path) -> None:
+        lock = FileLock(tmp_path / "cache/locks/node-image.lock")
+        with contextlib.suppress(Timeout), lock.acquire(blocking=False):
+            held.append(False)
+        real(image, lab)
+
+    monkeypatch.setattr(node, "claim", claim)
+    images = node.ensure_each(SITE, NODES, lab=tmp_path, say=lambda _: None)
+    assert held == []
+    assert all(image.in_use for image in images.values())
+
+
+def test_the_note_of_a_lab_that_goes_meanwhile_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = ensure()["head"]
+    node.claim(image, tmp_path)
+    notes = list(image.users.iterdir())
+    node.release(tmp_path)
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter(notes))
+    assert not image.in_use
 
 
 def test_an_image_of_another_content_goes_when_long_unused() -> None:
