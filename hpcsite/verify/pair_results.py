@@ -20,6 +20,8 @@ from hpcsite.verify.transport import KILLED, TIMED_OUT
 
 # perftest's word for InfiniBand and RoCE alike; iWARP adapters say IW.
 _TRANSPORT = "IB"
+# What a side says when the other one does not listen, or has gone (perftest's sources).
+_OF_THE_OTHER = ("Couldn't connect", "Couldn't read remote address", "Unable to read to socket")
 
 
 class Rail(NamedTuple):
@@ -105,15 +107,17 @@ def _at(side: Side, number: int) -> Test | None:
 
 
 def _why_failed(server: Side, client: Side, number: int) -> str:
-    """Say which side complains of itself; a client that only cannot connect is not the culprit."""
-    said = {side: _at(side, number) for side in (server, client)}
-    for side in (server, client):
-        test = said[side]
-        if test and test.rc not in (None, 0, TIMED_OUT) and "Couldn't connect" not in test.text:
-            return f"{test.tool} on {side.node}: {test.complaint}"
-    for side in (client, server):
-        if test := said[side]:
-            return f"{test.tool} on {side.node}: {test.complaint}"
+    """Say which side complains of itself; one that only misses the other is not the culprit."""
+    said = [(side, test) for side in (server, client) if (test := _at(side, number))]
+    ended = [(side, test) for side, test in said if test.rc not in (None, 0)]
+    own = [
+        (side, test)
+        for side, test in ended
+        if test.rc != TIMED_OUT and not any(words in test.text for words in _OF_THE_OTHER)
+    ]
+    # Of two that miss each other, the one that calls says more.
+    for side, test in (*own, *reversed(ended), *reversed(said)):
+        return f"{test.tool} on {side.node}: {test.complaint}"
     return f"no traffic in time between {server.node} and {client.node}"
 
 

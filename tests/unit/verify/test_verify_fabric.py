@@ -214,8 +214,15 @@ CONNECT = "Couldn't connect to 10.61.4.21:19001\n Unable to init the socket conn
             ),
             "ib_write_bw went over rxe0 (IW), not over rxe0 (IB)",
         ),
+        (
+            pair(
+                side(0, "gpu01", ("ethernet_read_keys: Couldn't read remote address", 1)),
+                side(1, "gpu02", (" Completion with error at client\n Failed status 9", 1)),
+            ),
+            "ib_write_bw on gpu02: Completion with error at client",
+        ),
     ],
-    ids=["refused", "not-heard", "hangs", "other-device", "other-transport"],
+    ids=["refused", "not-heard", "hangs", "other-device", "other-transport", "broken-off"],
 )
 def test_a_pair_without_traffic_fails(
     run_check: Runner, check: object, met: str, said: str
