@@ -90,7 +90,7 @@ class Machine:
 
     def devices(self) -> list[dict[str, Any]]:
         """RDMA devices with the link layers of their ports, and the interfaces below them."""
-        found = []
+        found, users = [], self.users()
         for device in sorted(self.sys.glob("class/infiniband/*")):
             layers = {read(path) for path in device.glob("ports/*/link_layer")}
             below = {read(path) for path in device.glob("ports/*/gid_attrs/ndevs/*")}
@@ -102,21 +102,25 @@ class Machine:
                     "name": device.name,
                     "link_layers": sorted(layers - {""}),
                     "interfaces": sorted(below - {""}),
-                    "users": self.users(device.name),
+                    "users": users.get(device.name, []),
                 }
             )
         return found
 
-    def users(self, device: str) -> list[str]:
-        """Programs that have a device open, as "name (pid)"."""
+    def users(self) -> dict[str, list[str]]:
+        """Programs that have devices open, by device, as "name (pid)"; all are looked at once."""
         verbs = self.sys.glob("class/infiniband_verbs/*/ibdev")
-        files = {f"/dev/infiniband/{path.parent.name}" for path in verbs if read(path) == device}
-        found = {
-            descriptor.parent.parent
-            for descriptor in (self.proc.glob("[0-9]*/fd/*") if files else ())
-            if link_of(descriptor) in files
+        files = {f"/dev/infiniband/{path.parent.name}": read(path) for path in verbs}
+        found: dict[str, set[Path]] = {}
+        for descriptor in self.proc.glob("[0-9]*/fd/*") if files else ():
+            if device := files.get(link_of(descriptor)):
+                found.setdefault(device, set()).add(descriptor.parent.parent)
+        return {
+            device: sorted(
+                f"{read(process / 'comm')} (pid {process.name})" for process in processes
+            )
+            for device, processes in found.items()
         }
-        return sorted(f"{read(process / 'comm')} (pid {process.name})" for process in found)
 
     def interfaces(self) -> list[str]:
         """Network interfaces."""
