@@ -2,7 +2,8 @@
  *   latency_us=MEDIAN          half a round trip of a message of one byte
  *   bandwidth BYTES GB_PER_S   the best of several repeats; 1 GB is 10^9 bytes
  * Bandwidth is that of a window of messages in one direction, as in osu_bw. Each part ends early
- * when its time is over, so that nodes which are slow or loaded are measured too. */
+ * when its time is over, and sizes end where a window takes too long, so that nodes which are slow
+ * or loaded are measured too. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@ enum { WARM_UP = 200, EXCHANGES = 2000, WINDOW = 16, REPEATS = 5 };
 #define BYTES_A_REPEAT (32 << 20)
 #define LATENCY_S 2.0
 #define BANDWIDTH_S 0.5
+#define WINDOW_S 1.0
 
 static double times[EXCHANGES];
 
@@ -70,16 +72,23 @@ static double seconds_of(int rank, char *buffer, int bytes, int rounds)
     return MPI_Wtime() - start;
 }
 
-static double best_gbyte_s(int rank, char *buffer, int bytes)
+/* `slow` is set where one window alone takes so long that larger messages would take minutes. */
+static double best_gbyte_s(int rank, char *buffer, int bytes, int *slow)
 {
     int rounds = BYTES_A_REPEAT / (bytes * WINDOW);
-    double best = 0, begin = MPI_Wtime();
-    int more = 1;
+    double first = seconds_of(rank, buffer, bytes, 1);
+    double best = (double)bytes * WINDOW / first / 1e9, begin = MPI_Wtime();
+    int more;
 
-    if (rounds < 1)
-        rounds = 1;
+    MPI_Bcast(&first, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    *slow = first > WINDOW_S;
     if (rounds > 64)
         rounds = 64;
+    if (rounds > BANDWIDTH_S / first)
+        rounds = BANDWIDTH_S / first;
+    if (rounds < 1)
+        rounds = 1;
+    more = first < BANDWIDTH_S;
     for (int repeat = 0; more; repeat++) {
         double seconds = seconds_of(rank, buffer, bytes, rounds);
         double rate = (double)bytes * WINDOW * rounds / seconds / 1e9;
@@ -93,7 +102,7 @@ static double best_gbyte_s(int rank, char *buffer, int bytes)
 
 int main(int argc, char **argv)
 {
-    int rank, size;
+    int rank, size, slow = 0;
     double latency;
     char *buffer = calloc(WINDOW, LARGEST);
 
@@ -108,8 +117,8 @@ int main(int argc, char **argv)
     latency = latency_us(rank);
     if (rank == 0)
         printf("latency_us=%.3f\n", latency);
-    for (int bytes = 1 << 10; bytes <= LARGEST; bytes *= 4) {
-        double rate = best_gbyte_s(rank, buffer, bytes);
+    for (int bytes = 1 << 10; bytes <= LARGEST && !slow; bytes *= 4) {
+        double rate = best_gbyte_s(rank, buffer, bytes, &slow);
         if (rank == 0)
             printf("bandwidth %d %.6f\n", bytes, rate);
     }

@@ -1,8 +1,8 @@
 # Tests between two nodes, one task on each; read by verify/parsers/rdma_pair.py.
-#   $1 node that listens   $2 its address   $3 seconds that a test may take
+#   $1 node that listens   $2 its address   $3 seconds that a test may take   $4 how often to try it
 #   then for each test: a tool, its options, those of the side that listens, those of the other
-server=$1 address=$2 limit=$3
-shift 3
+server=$1 address=$2 limit=$3 tries=$4
+shift 4
 side=client
 [ "$SLURMD_NODENAME" = "$server" ] && side=server
 echo "@ side $side $SLURMD_NODENAME"
@@ -22,17 +22,23 @@ while [ $# -gt 0 ]; do
   [ $side = client ] && own="$4 $address"
   shift 4
   number=$((number + 1))
-  : >"$json"
-  deadline=$((SECONDS + limit))
+  attempt=1
   while :; do
-    # The options are words.
-    # shellcheck disable=SC2086
-    said=$(timeout -k 5 "$limit" "$tool" $options $as_json -p $((port + number)) $own 2>&1)
-    rc=$?
-    # The other side may not listen yet; it is asked again, twice a second.
-    case $said in *"Couldn't connect to"*) ;; *) break ;; esac
-    [ $SECONDS -lt $deadline ] || break
-    sleep 0.5
+    : >"$json"
+    deadline=$((SECONDS + limit))
+    while :; do
+      # The options are words. Each attempt has a port, so that no side meets another's last one.
+      # shellcheck disable=SC2086
+      said=$(timeout -k 5 "$limit" "$tool" $options $as_json -p $((port + number * 4 + attempt)) $own 2>&1)
+      rc=$?
+      # The other side may not listen yet; it is asked again, twice a second.
+      case $said in *"Couldn't connect to"*) ;; *) break ;; esac
+      [ $SECONDS -lt $deadline ] || break
+      sleep 0.5
+    done
+    [ $rc -eq 0 ] || [ $attempt -ge "$tries" ] && break
+    printf '@ again %s %s %s\n%s\n' "$number" "$tool" "$rc" "$said"
+    attempt=$((attempt + 1))
   done
   printf '@ begin %s %s\n%s\n' "$number" "$tool" "$said"
   [ -s "$json" ] && { echo '--- json'; cat "$json"; echo; }

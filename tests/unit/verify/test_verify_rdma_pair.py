@@ -15,6 +15,10 @@ from tests.unit.verify.fakeslurm import FIXTURES
 TOOL = """#!/bin/bash
 [ "$1" = --help ] && { echo "$HELP"; exit 0; }
 port=$(sed 's/.*-p \\([0-9]*\\).*/\\1/' <<<"$*")
+if [ -n "$ONCE" ] && mkdir "$FOLDER/$ONCE-$SLURMD_NODENAME" 2>/dev/null; then
+  echo "Failed status 9: wr_id 0 syndrom 0x0"
+  exit 1
+fi
 case " $* " in *" $BROKEN "*) echo "IB device rxe0 not found"; exit 1 ;; esac
 if [ "${@: -1}" != 10.0.0.1 ]; then
   sleep 0.5
@@ -42,7 +46,7 @@ def tools(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(tools: Path, *, limit: int = 5, **environment: str) -> dict[str, Side]:
+def run(tools: Path, *, limit: int = 5, tries: int = 1, **environment: str) -> dict[str, Side]:
     """Run both sides as srun would: with labels, the other ended when one ends badly."""
     common = os.environ | {
         "PATH": f"{tools}:/usr/bin:/bin",
@@ -52,9 +56,11 @@ def run(tools: Path, *, limit: int = 5, **environment: str) -> dict[str, Side]:
         "HELP": "--out_json_file=<file>",
         "BROKEN": "-",
         "LISTENS": "1",
+        "ONCE": "",
         **environment,
     }
-    argv = ["bash", "-c", script("rdma_pair.sh"), "pair", "gpu01", "10.0.0.1", str(limit), *WORDS]
+    own = ["gpu01", "10.0.0.1", str(limit), str(tries), *WORDS]
+    argv = ["bash", "-c", script("rdma_pair.sh"), "pair", *own]
     running = [
         subprocess.Popen(
             argv, env=common | {"SLURMD_NODENAME": node}, stdout=subprocess.PIPE, text=True
@@ -78,7 +84,7 @@ def test_the_side_that_is_not_heard_yet_is_asked_again(tools: Path) -> None:
     assert read_bandwidth(sides["gpu02"].tests[0].text).average_gbit_s == 0.075003
     assert "--- json" in sides["gpu02"].tests[0].text
     # Each test has a port of its own.
-    assert {path.name for path in tools.glob("1*")} == {"18618", "18619"}
+    assert {path.name for path in tools.glob("1*")} == {"18622", "18626"}
 
 
 def test_a_version_without_json_is_not_asked_for_it(tools: Path) -> None:
@@ -93,12 +99,21 @@ def test_a_side_that_fails_says_so_and_ends(tools: Path) -> None:
     assert (test.rc, test.complaint) == (1, "IB device rxe0 not found")
 
 
+@pytest.mark.parametrize(("tries", "rcs"), [(1, [1]), (2, [0, 0])])
+def test_a_test_that_breaks_once_is_tried_again_if_it_may_be(
+    tools: Path, tries: int, rcs: list[int]
+) -> None:
+    sides = run(tools, tries=tries, ONCE="broke")
+    for side in sides.values():
+        assert [test.rc for test in side.tests] == rcs
+
+
 def test_a_side_that_never_listens_is_given_up(tools: Path) -> None:
     sides = run(tools, limit=1, BROKEN="1")
     (test,) = sides["gpu01"].tests
     assert test.complaint == "IB device rxe0 not found"
     (test,) = sides["gpu02"].tests
-    assert test.complaint == "Couldn't connect to 10.0.0.1:18618"
+    assert test.complaint == "Couldn't connect to 10.0.0.1:18622"
 
 
 def test_a_side_that_hangs_is_ended(tools: Path) -> None:
