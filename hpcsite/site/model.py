@@ -215,7 +215,11 @@ class SiteKeys(Frozen):
     name: Name = Field(description="name of the site")
     domain: str | None = Field(None, description="DNS domain of the hosts")
     timezone: str = Field("Etc/UTC", description="name in the tz database, e.g. Europe/Berlin")
-    ntp_servers: tuple[str, ...] = Field((), description="empty: the distribution's own pool")
+    ntp_servers: tuple[str, ...] = Field(
+        (),
+        description="a host of the site among them serves time to the others; "
+        "empty: the distribution's own pool",
+    )
     custom_groups: tuple[str, ...] = Field(
         (), description="groups of your own, without a meaning here"
     )
