@@ -1,7 +1,6 @@
 """Machines as QEMU virtual machines: a kernel of their own, no root, by KVM where that works."""
 
 import signal
-import subprocess
 import threading
 import time
 import uuid
@@ -17,6 +16,7 @@ from hpcsite.lab.backend import Say
 from hpcsite.lab.qemu import command, cpio, folder, hub, identity, kvm, qmp, room
 from hpcsite.lab.qemu.folder import FabricFolder, MachineFolder
 from hpcsite.lab.qemu.identity import Environment
+from hpcsite.lab.qemu.launch import launch
 from hpcsite.lab.spec import LabSpec, Machine
 from hpcsite.lab.state import LabDirs
 
@@ -190,19 +190,8 @@ class Qemu:
         _rotate(made.console)
         accelerated = kvm.acceleration(image.kernel).kvm
         argv = command.machine_command(machine, made, image.kernel, kvm=accelerated)
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            cwd=self.dirs.fabric,
-            env={"PATH": tools.search_path(), "LC_ALL": "C.UTF-8"},
-            start_new_session=True,
-        )
-        if done.returncode != 0:
-            raise CouldNotRunError(f"qemu does not start the machine:\n{done.stderr.strip()}")
+        monitor = folder.monitor(machine.name)
+        launch(argv, self._fabric, mark=made.mark, monitor=monitor, log=made.log)
 
     def _write_initrd(self, machine: Machine, host_key: Path, image: NodeImage) -> None:
         made = self._folder(machine.name)

@@ -64,7 +64,7 @@ def machine_command(node: Machine, machine: MachineFolder, kernel: Path, *, kvm:
     kernel_words = " ".join(KERNEL if kvm else (*KERNEL, _PATIENCE))
     drive = "if=virtio,format=qcow2,cache=unsafe,discard=unmap"
     return [
-        *(SYSTEM, "-name", escaped(node.name), *_BARE, "-daemonize", "-pidfile", machine.mark),
+        *(SYSTEM, "-name", escaped(node.name), *_BARE, "-pidfile", machine.mark),
         *("-machine", "q35", "-cpu", "host" if kvm else _EMULATED_CPU, "-accel", accelerator),
         *("-smp", str(node.cpus), "-m", str(node.memory_mib)),
         *("-kernel", str(kernel), "-initrd", str(machine.initrd), "-append", kernel_words),

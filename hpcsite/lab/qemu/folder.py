@@ -48,6 +48,11 @@ class MachineFolder:
         return self.folder / "console.log"
 
     @property
+    def log(self) -> Path:
+        """What qemu itself has to say."""
+        return self.folder / "qemu.log"
+
+    @property
     def mark(self) -> str:
         """The argument by which the machine's process is known; qemu writes its pid there."""
         return str(self.folder / "pid")

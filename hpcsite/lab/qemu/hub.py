@@ -5,32 +5,31 @@ comes or goes does not disturb the others; and as the machines listen and the hu
 that was killed is replaced without a restart of any machine.
 """
 
-import os
 import re
-import subprocess
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from hpcsite.errors import CouldNotRunError
-from hpcsite.image import tools
 from hpcsite.lab.qemu import folder, qmp
 from hpcsite.lab.qemu.command import hub_command
 from hpcsite.lab.qemu.folder import FabricFolder
+from hpcsite.lab.qemu.launch import launch
 from hpcsite.lab.qemu.qmp import Monitor
 
 MONITOR = "hub.monitor"
 _SECONDS = 30.0
+_CONNECT_SECONDS = 3.0
 _POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Link:
-    """One machine's link, as the hub has it: the process that it was made to, and its state."""
+    """One machine's link: the process that it was made to, and how far it is made."""
 
     node: str
     pid: int
     connected: bool
+    in_hub: bool  # the last step
 
 
 def running(fabric: FabricFolder) -> bool:
@@ -44,23 +43,17 @@ def connect(fabric: FabricFolder, node: str, pid: int) -> None:
     Raises:
         CouldNotRunError: the hub or the machine does not answer.
     """
-    _ensure(fabric)
+    if not running(fabric):
+        argv = hub_command(fabric, MONITOR)
+        log = fabric.folder / "hub.log"
+        launch(argv, fabric, mark=fabric.mark, monitor=MONITOR, log=log)
     with qmp.connected(fabric.folder, MONITOR, _SECONDS) as monitor:
         for link in _links(monitor):
             if link.node == node:
-                if link.connected and link.pid == pid:
+                if link == Link(node, pid, connected=True, in_hub=True):
                     return
                 _cut(monitor, link)
-        monitor.execute(
-            "netdev_add",
-            type="stream",
-            id=f"s-{node}-{pid}",
-            server=False,
-            addr={"type": "unix", "path": folder.link(node)},
-        )
-        monitor.execute(
-            "netdev_add", type="hubport", id=f"h-{node}-{pid}", hubid=0, netdev=f"s-{node}-{pid}"
-        )
+        _add(monitor, fabric, node, pid)
 
 
 def end(fabric: FabricFolder) -> None:
@@ -70,8 +63,11 @@ def end(fabric: FabricFolder) -> None:
 
 def parse_links(text: str) -> list[Link]:
     """Read what qemu's monitor says to `info network`."""
-    found = re.finditer(r"\bs-([A-Za-z0-9-]+)-(\d+): index=\d+,type=stream,(\S*)", text)
-    return [Link(match[1], int(match[2]), bool(match[3])) for match in found]
+    found = re.finditer(r"(\bh-\S+: )?\bs-([A-Za-z0-9-]+)-(\d+): index=\d+,type=stream,(\S*)", text)
+    return [
+        Link(match[2], int(match[3]), connected=bool(match[4]), in_hub=bool(match[1]))
+        for match in found
+    ]
 
 
 def _links(monitor: Monitor) -> list[Link]:
@@ -80,45 +76,48 @@ def _links(monitor: Monitor) -> list[Link]:
 
 
 def _cut(monitor: Monitor, link: Link) -> None:
-    for kind in ("h", "s"):
-        monitor.execute("netdev_del", id=f"{kind}-{link.node}-{link.pid}")
+    if link.in_hub:
+        monitor.execute("netdev_del", id=_port(link.node, link.pid))
+    monitor.execute("netdev_del", id=_stream(link.node, link.pid))
 
 
-def _ensure(fabric: FabricFolder) -> None:
-    if not running(fabric):
-        _launch(fabric)
+def _add(monitor: Monitor, fabric: FabricFolder, node: str, pid: int) -> None:
+    """Add a link to the hub once it is connected.
+
+    qemu 7.2 ends at a packet for a link whose connection failed.
+    """
+    name = folder.link(node)
+    address = {"type": "unix", "path": name}
     deadline = time.monotonic() + _SECONDS
-    while True:
-        try:
-            with qmp.connected(fabric.folder, MONITOR, _SECONDS):
-                return
-        except CouldNotRunError as error:
-            if time.monotonic() > deadline or not running(fabric):
-                said = _log(fabric).read_text(encoding="utf-8", errors="replace").strip()
-                raise CouldNotRunError(
-                    f"the fabric's hub does not start: {said or error}",
-                    hint="hpcsite lab down, then up again",
-                ) from error
+    while time.monotonic() < deadline:
+        if not (fabric.folder / name).is_socket():
             time.sleep(_POLL_SECONDS)
+            continue
+        stream = _stream(node, pid)
+        monitor.execute("netdev_add", type="stream", id=stream, server=False, addr=address)
+        if _connects(monitor, node, pid):
+            monitor.execute(
+                "netdev_add", type="hubport", id=_port(node, pid), hubid=0, netdev=stream
+            )
+            return
+        monitor.execute("netdev_del", id=stream)
+    raise CouldNotRunError(
+        "the machine cannot be connected to the fabric", hint="hpcsite lab down, then up again"
+    )
 
 
-def _log(fabric: FabricFolder) -> Path:
-    return fabric.folder / "hub.log"
+def _connects(monitor: Monitor, node: str, pid: int) -> bool:
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    while time.monotonic() < deadline:
+        if Link(node, pid, connected=True, in_hub=False) in _links(monitor):
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False
 
 
-def _launch(fabric: FabricFolder) -> None:
-    (fabric.folder / MONITOR).unlink(missing_ok=True)
-    with _log(fabric).open("wb") as log:
-        # Not `-daemonize`: that leaves the folder, in which the sockets' names are looked up.
-        started = subprocess.Popen(
-            hub_command(fabric, MONITOR),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PATH": tools.search_path()},
-            cwd=fabric.folder,
-            start_new_session=True,
-        )
-    # Popen may return while the kernel still loads the program, which is unknown until then.
-    while started.poll() is None and not folder.is_marked(started.pid, fabric.mark):
-        time.sleep(0.01)
+def _stream(node: str, pid: int) -> str:
+    return f"s-{node}-{pid}"
+
+
+def _port(node: str, pid: int) -> str:
+    return f"h-{node}-{pid}"

@@ -30,7 +30,7 @@ def test_an_emulated_machine() -> None:
     argv = command.machine_command(GPU, FOLDER, Path("/c/image/vmlinuz"), kvm=False)
     assert argv == [
         *("qemu-system-x86_64", "-name", "gpu01"),
-        *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
+        *("-nodefaults", "-no-user-config", "-display", "none"),
         *("-pidfile", "/s/labs/vm,lab/machines/gpu01/pid"),
         *("-machine", "q35", "-cpu", "max", "-accel", "tcg,tb-size=512,thread=multi"),
         *("-smp", "2", "-m", "1536"),

@@ -22,9 +22,9 @@ NETWORK = (
 
 def test_links_have_a_node_a_process_and_a_state() -> None:
     assert parse_links(NETWORK) == [
-        Link("gpu02", 41, connected=False),
-        Link("gpu01", 40, connected=True),
-        Link("a-b", 7, connected=True),
+        Link("gpu02", 41, connected=False, in_hub=True),
+        Link("gpu01", 40, connected=True, in_hub=True),
+        Link("a-b", 7, connected=True, in_hub=False),
     ]
     assert parse_links("hub 0\r\n") == []
 
