@@ -67,14 +67,15 @@ def verdict(tally: Tally, *, code: int, critical: frozenset[str], interrupted: b
 
     4: a host on which the site hangs is unreachable, or no task ran; 1: a host is out.
     """
-    out = tally.failures()
+    failures = tally.failures()
+    out = {host: failure for host, failure in failures.items() if not failure.of_homes_only}
     if interrupted:
         where = _position(tally)
         return Verdict(status="interrupted", exit_code=ExitCode.INTERRUPTED, reason=where)
     if lost := {host: out[host] for host in critical if host in out}:
         return _critical_verdict(lost)
     alive = [host for host in _ran(tally) if host not in out]
-    if out:
+    if failures:
         if not alive:
             return Verdict(
                 status="could-not-run",

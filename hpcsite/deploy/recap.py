@@ -8,6 +8,7 @@ from rich.text import Text
 from hpcsite.deploy.changes import Change
 from hpcsite.deploy.failures import Failure
 from hpcsite.deploy.outcome import HostSummary, Outcome
+from hpcsite.deploy.tally import HOMES_TASK
 from hpcsite.site.names import fold
 
 # What is beyond these is in the log.
@@ -138,7 +139,8 @@ def _changes(outcome: Outcome) -> str:
 def _left_out(outcome: Outcome) -> str:
     if outcome.status != "failed" or outcome.reason:
         return ""
-    return fold(host for failure in outcome.failures for host in failure.hosts)
+    broken = (failure for failure in outcome.failures if not failure.task.endswith(HOMES_TASK))
+    return fold(host for failure in broken for host in failure.hosts)
 
 
 def _others(outcome: Outcome) -> str:

@@ -16,6 +16,8 @@ from hpcsite.deploy.events import (
 # Task that ends a playbook when a host that the site hangs on is out. It fails on some other host
 # and says nothing about that one. A test compares the name with the playbooks'.
 GATE_TASK = "Stop when a controller is broken"
+# Task of the last play that fails on a host where all is done but some users' home folders.
+HOMES_TASK = "Stop at home folders that were left out"
 _LAST_LINES = 20
 
 
@@ -44,6 +46,11 @@ class HostFailure:
 
     event: HostEvent
     layer: str
+
+    @property
+    def of_homes_only(self) -> bool:
+        """Whether all else is done on the host."""
+        return self.event.task.endswith(HOMES_TASK)
 
 
 @dataclass

@@ -83,7 +83,13 @@ def nfs_homes(
 
 def nfs_home_folders(homes: Iterable[Entry]) -> list[dict[str, Any]]:
     """Select what the module `home_folders` wants to know of each."""
-    return [{key: home[key] for key in ("path", "uid", "gid")} for home in homes]
+    return [{key: home[key] for key in ("name", "path", "uid", "gid")} for home in homes]
+
+
+def nfs_home_keys(homes: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Select what the module `ssh_keys` wants to know of each user whose keys the site keeps."""
+    wanted = ("name", "path", "uid", "gid", "ssh_keys")
+    return [{key: home[key] for key in wanted} for home in homes if "ssh_keys" in home]
 
 
 def nfs_mount_points(exports: Iterable[Entry], server: str) -> list[str]:
@@ -109,6 +115,7 @@ class FilterModule:
         return {
             "nfs_exports": nfs_exports,
             "nfs_home_folders": nfs_home_folders,
+            "nfs_home_keys": nfs_home_keys,
             "nfs_homes": nfs_homes,
             "nfs_mount_points": nfs_mount_points,
             "nfs_mounts": nfs_mounts,

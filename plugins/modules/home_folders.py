@@ -16,8 +16,9 @@ short_description: Home folders, made once
 description:
   - A folder that is missing is made beside its place with the files of O(skeleton), given to its
     user, and moved into place in one step.
-  - One that is there is left alone. If it belongs to somebody else, the module fails, since the
-    user could not log in and the other one could read on.
+  - One that is there is left alone. If it belongs to somebody else, it is named, since the user
+    could not log in and the other one could read on; so is one that cannot be made. The others are
+    made all the same, so that one folder does not keep all users from theirs.
 options:
   homes:
     description: The folders.
@@ -25,6 +26,10 @@ options:
     elements: dict
     required: true
     suboptions:
+      name:
+        description: Name of its user.
+        type: str
+        required: true
       path:
         description: The folder; those above it are made for root, mode 0755.
         type: str
@@ -48,7 +53,7 @@ EXAMPLES = """
 - name: Make home folders
   home_folders:
     homes:
-      - {path: /home/alice, uid: 2001, gid: 2000}
+      - {name: alice, path: /home/alice, uid: 2001, gid: 2000}
 """
 
 RETURN = """
@@ -56,6 +61,12 @@ made:
   description: Folders that were made, or would be in check mode.
   returned: always
   type: list
+  elements: str
+left_out:
+  description: Users who have no home folder of their own now, and why, a sentence each.
+  returned: always
+  type: list
+  elements: str
 """
 
 MODE = 0o700
@@ -80,22 +91,28 @@ def make_home(path: Path, uid: int, gid: int, skeleton: Path) -> None:
     draft.rename(path)
 
 
-def foreign(homes: list[dict[str, Any]]) -> list[str]:
-    """Describe home folders that are there and are not their users'."""
-    wrong = []
-    for home in homes:
-        try:
-            status = os.lstat(home["path"])
-        except FileNotFoundError:
-            continue
-        if status.st_uid != home["uid"]:
-            wrong.append(f"{home['path']} belongs to uid {status.st_uid}, not {home['uid']}")
-    return wrong
+def problem(home: dict[str, Any], skeleton: Path, *, make: bool) -> str:
+    """Make a home folder if it is missing; why its user has none of its own, empty if it has."""
+    try:
+        if make and not os.path.lexists(home["path"]):
+            make_home(Path(home["path"]), home["uid"], home["gid"], skeleton)
+        owner = os.lstat(home["path"]).st_uid
+    except FileNotFoundError as error:
+        # A check looks at what is not yet made.
+        return f"{error.filename}: {error.strerror}" if make else ""
+    except shutil.Error as error:
+        return f"{home['path']}: {error}"
+    except OSError as error:
+        return f"{error.filename or home['path']}: {error.strerror}"
+    if owner != home["uid"]:
+        return f"{home['path']} belongs to uid {owner}, not {home['uid']}"
+    return ""
 
 
 def main() -> None:
     """Run the module."""
     home = {
+        "name": {"type": "str", "required": True},
         "path": {"type": "str", "required": True},
         "uid": {"type": "int", "required": True},
         "gid": {"type": "int", "required": True},
@@ -107,19 +124,15 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    homes = module.params["homes"]
-    missing = [each for each in homes if not os.path.lexists(each["path"])]
-    if not module.check_mode:
-        for each in missing:
-            skeleton = Path(module.params["skeleton"])
-            make_home(Path(each["path"]), each["uid"], each["gid"], skeleton)
-    if wrong := foreign(homes):
-        module.fail_json(
-            msg=f"{'; '.join(wrong)}. Give each folder to its user with `chown --recursive "
-            "--from=OLD NEW FOLDER`, or move it away and deploy again",
-            made=[each["path"] for each in missing],
-        )
-    module.exit_json(changed=bool(missing), made=[each["path"] for each in missing])
+    skeleton, make = Path(module.params["skeleton"]), not module.check_mode
+    made, left_out = [], []
+    for each in module.params["homes"]:
+        missing = not os.path.lexists(each["path"])
+        if why := problem(each, skeleton, make=make):
+            left_out.append(f"{each['name']}: {why}")
+        elif missing:
+            made.append(each["path"])
+    module.exit_json(changed=bool(made), made=made, left_out=left_out)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from hpcsite.deploy.outcome import (
 )
 from hpcsite.deploy.plan import last_play
 from hpcsite.deploy.recap import recap
-from hpcsite.deploy.tally import Tally
+from hpcsite.deploy.tally import HOMES_TASK, Tally
 from hpcsite.errors import ExitCode, Location
 from hpcsite.paths import content_dir
 from hpcsite.site.ansible import ansible_environment
@@ -130,6 +130,25 @@ def test_an_unreachable_controller_means_that_nothing_could_run(tally_of: TallyO
     assert "No route to host" in text
     assert "not touched: gpu[01-02],login" in text
     assert "left out" not in text
+
+
+@pytest.mark.parametrize("hosts", [("head",), ("gpu01", "gpu02", "head")])
+def test_home_folders_that_were_left_out_leave_out_no_node(hosts: tuple[str, ...]) -> None:
+    """Not even where the host is one that the site hangs on, or there is no other."""
+    tally = Tally()
+    tally.add(LAST)
+    for host in hosts:
+        tally.add(HostEvent(host, "failed", HOMES_TASK, None, "alice: /home/alice/.ssh is a link"))
+    counts = {
+        host: HostCounts(ok=9, failed=int(host in hosts)) for host in ("gpu01", "gpu02", "head")
+    }
+    tally.add(Finished(counts))
+    outcome = outcome_of(tally)
+    assert (outcome.status, outcome.exit_code, outcome.reason) == ("failed", 1, "")
+    text = recap(outcome, folder=Path("/")).plain
+    assert "  alice: /home/alice/.ssh is a link\n" in text
+    assert "left out:" not in text
+    assert "hint: when the cause is gone: hpcsite deploy /inventory/trial\n" in text
 
 
 def test_a_failed_controller_is_a_failure(tally_of: TallyOf) -> None:

@@ -1,14 +1,15 @@
 """The Ansible modules' pure parts, loaded from their files as Ansible does."""
 
 import importlib.util
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
-from jinja2.nativetypes import NativeEnvironment
 
 from hpcsite.paths import content_dir
 
@@ -32,6 +33,20 @@ def load(folder: str, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def run_module(name: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any option
+    """Run a module as Ansible does, and read its result."""
+    done = subprocess.run(
+        [sys.executable, content_dir() / "plugins/modules" / f"{name}.py"],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -147,14 +162,20 @@ def test_users_are_present_unless_they_say_otherwise() -> None:
 
 
 def test_an_empty_list_of_keys_is_written_and_no_list_is_not() -> None:
-    variables = yaml.safe_load((content_dir() / "roles/users/vars/main.yml").read_text())
-    environment = NativeEnvironment()
-    environment.filters["in_state"] = load("filter", "hpcsite_users").in_state
-    users = [{"name": "a"}, {"name": "b", "ssh_keys": []}, {"name": "c", "ssh_keys": ["k"]}]
-    present = environment.from_string(variables["__users_present"]).render(site_users=users)
-    with_keys = variables["__users_with_keys"].replace("') }}", "') | list }}")
-    kept: Any = environment.from_string(with_keys).render(__users_present=present)
-    assert [user["name"] for user in kept] == ["b", "c"]
+    module = load("filter", "hpcsite_users")
+    users = [
+        {"name": "a", "uid": 2001},
+        {"name": "b", "uid": 2002, "ssh_keys": []},
+        {"name": "c", "uid": 2003, "ssh_keys": ["k"], "group": "research", "home": "/h/c"},
+        {"name": "d", "uid": 2004, "ssh_keys": ["k"]},
+        {"name": "e", "uid": 2005, "ssh_keys": None},
+    ]
+    homes = module.local_homes(users, iter(["d"]))
+    assert [home["create_home"] for home in homes] == [True, True, True, False, True]
+    assert module.home_keys(homes, [{"name": "research", "gid": 2000}]) == [
+        {"name": "b", "path": "/home/b", "uid": 2002, "gid": 2002, "ssh_keys": []},
+        {"name": "c", "path": "/h/c", "uid": 2003, "gid": 2000, "ssh_keys": ["k"]},
+    ]
 
 
 def test_a_site_without_compute_nodes_has_a_configuration() -> None:

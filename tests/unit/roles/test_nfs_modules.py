@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.roles.test_modules import load
+from tests.unit.roles.test_modules import load, run_module
 
 mounts = load("modules", "mounts")
 home_folders = load("modules", "home_folders")
@@ -196,12 +196,31 @@ def test_without_a_skeleton_a_home_folder_is_empty(tmp_path: Path) -> None:
     assert list((tmp_path / "bob").iterdir()) == []
 
 
-def test_somebody_else_s_home_folder_is_told(tmp_path: Path) -> None:
-    mine = {"path": str(tmp_path), "uid": os.getuid(), "gid": 0}
-    missing = {"path": str(tmp_path / "missing"), "uid": 7, "gid": 7}
-    assert home_folders.foreign([mine, missing]) == []
-    (wrong,) = home_folders.foreign([mine | {"uid": os.getuid() + 1}])
-    assert f"belongs to uid {os.getuid()}" in wrong
+def test_one_home_folder_keeps_no_other_user_from_one(tmp_path: Path) -> None:
+    """Not one that is somebody else's, nor one that cannot be made."""
+    uid, gid = os.getuid(), os.getgid()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "file").touch()
+    paths = {"alice": "theirs", "bob": "file/bob", "carol": "new", "dave": "mine"}
+    (tmp_path / "mine").mkdir()
+    homes = [
+        {"name": name, "path": str(tmp_path / path), "uid": uid + (name == "alice"), "gid": gid}
+        for name, path in paths.items()
+    ]
+    result = run_module("home_folders", homes=homes, skeleton=str(tmp_path / "missing"))
+    assert result["left_out"] == [
+        f"alice: {tmp_path}/theirs belongs to uid {uid}, not {uid + 1}",
+        f"bob: {tmp_path}/file: File exists",
+    ]
+    assert result["made"] == [str(tmp_path / "new")]
+    assert (tmp_path / "new").is_dir()
+
+
+def test_a_check_makes_no_home_folder(tmp_path: Path) -> None:
+    home = {"name": "carol", "path": str(tmp_path / "new"), "uid": os.getuid(), "gid": os.getgid()}
+    result = run_module("home_folders", homes=[home], _ansible_check_mode=True)
+    assert (result["made"], result["left_out"]) == ([home["path"]], [])
+    assert not (tmp_path / "new").exists()
 
 
 MOUNTINFO = """\

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from hpcsite.deploy.options import INSTALL_TAG
+from hpcsite.deploy.tally import HOMES_TASK
 from hpcsite.paths import content_dir
 from hpcsite.site.model import Frozen, Gpus, Group, Hardware, NodeGroup, Partition, SiteKeys, User
 
@@ -171,6 +172,23 @@ def test_a_broken_nfs_server_stops_the_run() -> None:
     assert servers["hosts"] == "nfs_server"
     assert servers["any_errors_fatal"] is True
     assert not clients.get("any_errors_fatal", False)
+
+
+def test_home_folders_that_were_left_out_fail_the_run_last_of_all() -> None:
+    imports = load(content_dir() / "playbooks/site.yml")
+    (play,) = load(content_dir() / "playbooks" / imports[-1]["ansible.builtin.import_playbook"])
+    (task,) = play["tasks"]
+    assert task["name"] == HOMES_TASK
+    assert play["hosts"] == "all"
+    # The layers of the roles that leave some out.
+    assert play["tags"] == ["base", "storage"]
+    registered = {
+        entry["register"]
+        for role in ("users", "homes")
+        for entry in load(content_dir() / f"roles/{role}/tasks/configure.yml")
+        if {"ssh_keys", "home_folders"} & entry.keys()
+    }
+    assert registered == set(re.findall(r"(\w+)\.left_out", task["vars"]["left_out"]))
 
 
 def test_nodes_that_all_fail_do_not_end_the_run() -> None:
