@@ -134,6 +134,9 @@ class Lab:
             # A socket's path has at most 107 bytes.
             "ControlPath": f'"{self.notes}/%h-%p"',
             "ControlPersist": "60",
+            # A machine that is rebooted answers nothing for a while.
+            "ConnectTimeout": "10",
+            "ServerAliveInterval": "5",
         }
         return f"Host {host.name}\n" + "".join(
             f"  {key} {value}\n" for key, value in options.items()
