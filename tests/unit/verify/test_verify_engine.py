@@ -147,7 +147,12 @@ def test_a_check_that_needs_a_whole_node_runs_alone_on_it(tmp_path: Path) -> Non
     assert any(len(together) > 1 for together in seen)
 
 
-def test_an_interrupt_ends_all_and_names_what_did_not_finish(tmp_path: Path) -> None:
+def test_an_interrupt_ends_all_and_names_what_did_not_finish(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    # A shell's background jobs begin with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     begun = threading.Event()
 
     def waits(context: Context) -> Finding:
