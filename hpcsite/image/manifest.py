@@ -49,19 +49,22 @@ class Manifest(Frozen):
 
 def write(recipe: Recipe, kind: Kind, hosts: Iterable[str], folder: Path, *, built: float) -> None:
     """Write the manifest of the image in a folder; the last file of a build."""
+    # The build's own notes are taken before what lies in the folder is listed.
+    kernel = _taken(folder / "kernel-release").strip()
+    packages = parse_packages(_taken(folder / "packages"))
     found = Manifest(
         hpcsite=__version__,
         built=datetime.fromtimestamp(built, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         digest=kind.digest(recipe),
         release=recipe.release,
         architecture=recipe.architecture,
-        kernel=_taken(folder / "kernel-release").strip(),
+        kernel=kernel,
         features=kind.features,
         hosts=tuple(hosts),
         artifacts={
             path.name: artifact(path) for path in sorted(folder.iterdir()) if path.is_file()
         },
-        packages=parse_packages(_taken(folder / "packages")),
+        packages=packages,
     )
     (folder / "manifest.json").write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
 

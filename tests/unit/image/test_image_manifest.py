@@ -30,4 +30,5 @@ def test_a_manifest_names_packages_and_files_and_comes_last(tmp_path: Path) -> N
     ]
     assert found.artifacts["vmlinuz"].sha256 == hashlib.sha256(b"kernel").hexdigest()
     assert found.artifacts["vmlinuz"].bytes == 6
+    assert set(found.artifacts) == {"vmlinuz"}
     assert {path.name for path in tmp_path.iterdir()} == {"root", "vmlinuz", "manifest.json"}
