@@ -99,7 +99,9 @@ class Lab:
     def remove(self) -> None:
         """Remove the lab's machines, the copy and the notes."""
         if self.folder.exists():
-            self.hpcsite("lab down").check_returncode()
+            done = self.hpcsite("lab down")
+            if done.returncode:
+                sys.exit(done.stderr)
         for folder in (self.folder, self.notes):
             shutil.rmtree(folder, ignore_errors=True)
         self.ssh_config.unlink(missing_ok=True)
