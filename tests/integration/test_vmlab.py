@@ -27,6 +27,7 @@ from tests.labs import copy_lab
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.vm,
     pytest.mark.skipif(
         shutil.which("qemu-system-x86_64") is None, reason="no qemu on this computer"
     ),
