@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from hpcsite.errors import CouldNotRunError, UsageError
-from hpcsite.image import disk, manifest, namespace, tools
+from hpcsite.image import disk, files, manifest, namespace, tools
 from hpcsite.image.kinds import STEPS
 from hpcsite.image.node import NodeImage
 
@@ -48,7 +48,7 @@ def export(
 
     Raises:
         UsageError: `ssh_key` holds no public keys.
-        CouldNotRunError: a tool is missing or fails, or there is no room.
+        CouldNotRunError: a tool is missing or fails, there is no room, or the image is gone.
     """
     tools.require(_TOOLS[form])
     namespace.require()
@@ -61,25 +61,32 @@ def export(
     size = {"qcow2": [f"{disk_gib}G"], "raw": [str(disk_gib * 1024)], "tar": []}[form]
     script = STEPS / {"qcow2": "disk.sh", "raw": "raw.sh", "tar": "tar.sh"}[form]
     key = str(ssh_key.resolve()) if ssh_key else ""
-    try:
-        namespace.run(["sh", str(script), str(image.root), key, str(part), *size])
-        part.replace(target)
-    finally:
-        for left in folder.glob(f"{part.name}*"):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-    others = {"vmlinuz": image.kernel, "initrd": image.full_initrd}
-    files = [target]
-    for suffix, source in others.items():
-        files.append(folder / f"{name}.{suffix}")
-        shutil.copyfile(source, part)
-        part.replace(files[-1])
-    found = manifest.read(image.manifest).model_copy(
-        update={"artifacts": {path.name: manifest.artifact(path) for path in files}}
+    # No other command removes the image meanwhile.
+    with files.lock("node-image"):
+        if not image.manifest.is_file():
+            raise CouldNotRunError(
+                "another command has just removed the image", hint="run the same command again"
+            )
+        try:
+            namespace.run(["sh", str(script), str(image.root), key, str(part), *size])
+            part.replace(target)
+        finally:
+            for left in folder.glob(f"{part.name}*"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        others = {"vmlinuz": image.kernel, "initrd": image.full_initrd}
+        written = [target]
+        for suffix, source in others.items():
+            written.append(folder / f"{name}.{suffix}")
+            shutil.copyfile(source, part)
+            part.replace(written[-1])
+        found = manifest.read(image.manifest)
+    found = found.model_copy(
+        update={"artifacts": {path.name: manifest.artifact(path) for path in written}}
     )
-    files.append(folder / f"{name}.manifest.json")
+    written.append(folder / f"{name}.manifest.json")
     part.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    part.replace(files[-1])
-    return Export(name, tuple(files), found)
+    part.replace(written[-1])
+    return Export(name, tuple(written), found)
 
 
 def check_public_keys(path: Path) -> None:

@@ -61,9 +61,9 @@ class Qemu:
             CouldNotRunError: one cannot be built.
         """
         hosts = [self.spec.site.hosts[machine.name] for machine in machines]
-        found = node.ensure_each(self.spec.site, hosts, rebuild=rebuild, say=say)
-        for image in found.values():
-            node.claim(image, self.dirs.root)
+        found = node.ensure_each(
+            self.spec.site, hosts, rebuild=rebuild, lab=self.dirs.root, say=say
+        )
         self.images.update(found)
         for image in found.values():
             say(kvm.acceleration(image.kernel).in_words())
