@@ -49,7 +49,16 @@ def find_identity(transport: Transport, host: Host, user: str) -> Identity:
 
 
 def read_identity(answer: Answer, user: str) -> Identity:
-    """Read the answer to `PROBE`."""
+    """Read the answer to `PROBE`.
+
+    Raises `CouldNotRunError` if the user cannot be become, or the host gave no answer.
+    """
+    # getent fails for a user who is not there, and what follows it does not.
+    if not answer.ok:
+        raise CouldNotRunError(
+            f"cannot ask {answer.host} who {user} is: {answer.complaint}",
+            hint="its load, or the service that knows its users, may hold it up; try again",
+        )
     own, *rest = answer.stdout.splitlines() or [""]
     entry = next((line.split(":") for line in rest if line.startswith(f"{user}:")), None)
     if entry is None or len(entry) != _PASSWD_FIELDS:

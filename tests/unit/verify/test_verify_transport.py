@@ -117,6 +117,12 @@ def test_a_user_that_cannot_be_used(said: str, error: str) -> None:
     assert raised.value.hint
 
 
+def test_a_host_that_does_not_answer_is_not_one_without_the_user() -> None:
+    silent = Answer(("sh",), "login", None, 124, "root\n", "", 0.0, 15.0)
+    with pytest.raises(CouldNotRunError, match="no answer within 15 s"):
+        read_identity(silent, "alice")
+
+
 def test_a_submit_host_that_is_silent_has_a_hint(transport: SshTransport) -> None:
     class Silent(SshTransport):
         def run(self, *_: object, **__: object) -> Answer:
