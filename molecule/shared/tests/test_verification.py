@@ -12,3 +12,9 @@ def test_hpcsite_verify_passes(lab: Lab) -> None:
     results = json.loads(done.stdout)["results"]
     passed = {each["suite"] for each in results if each["status"] == "PASS"}
     assert passed >= lab.suites
+    if lab.skipped is not None:
+        assert {_name(each) for each in results if each["status"] == "SKIP"} == lab.skipped
+
+
+def _name(result: dict[str, str]) -> str:
+    return f"{result['suite']}/{result['check']}"
