@@ -32,7 +32,7 @@ def test_an_emulated_machine() -> None:
         *("qemu-system-x86_64", "-name", "gpu01"),
         *("-nodefaults", "-no-user-config", "-display", "none"),
         *("-pidfile", "/s/labs/vm,lab/machines/gpu01/pid"),
-        *("-machine", "q35", "-cpu", "max", "-accel", "tcg,tb-size=512,thread=single"),
+        *("-machine", "q35", "-cpu", "Nehalem", "-accel", "tcg,tb-size=512,thread=single"),
         *("-smp", "2", "-m", "1536"),
         *("-kernel", "/c/image/vmlinuz", "-initrd", "/s/labs/vm,lab/machines/gpu01/initrd"),
         *("-append", " ".join((*command.KERNEL, command._PATIENCE))),
