@@ -102,22 +102,24 @@ def job_ids(text: str) -> list[int]:
     return [int(word) for word in words if word.isdigit()]
 
 
-def queue(context: Context) -> Jobs:
+def queue(context: Context, since: float = 0.0) -> Jobs:
     """Return the run's jobs as slurmctld knows them, ended ones too, as of a moment ago.
 
     One question serves all checks, so that many checks ask slurmctld no more than one would; and
-    the longer it takes to answer, the less often it is asked.
+    the longer it takes to answer, the less often it is asked. `since` is a time of
+    `time.monotonic`: what was asked before it is too old.
     """
     core = context.core
     with core.lock:
         lock = core.locks.setdefault("queue", threading.Lock())
     with lock:
-        fresh_until, jobs, evidence = core.values.get("queue") or (
+        asked, fresh_until, jobs, evidence = core.values.get("queue") or (
+            float("-inf"),
             float("-inf"),
             {},
             Evidence(core.folder, "shared.queue"),
         )
-        if time.monotonic() > fresh_until:
+        if time.monotonic() > fresh_until or asked < since:
             asked = time.monotonic()
             argv = ["squeue", "--me", "--states=all", f"--name={core.job_name}", "--json"]
             answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
@@ -127,7 +129,7 @@ def queue(context: Context) -> Jobs:
             jobs = read_queue(answer.stdout)
             now = time.monotonic()
             fresh_until = now + max(POLL_S, (now - asked) * _QUEUE_SHARE)
-            core.values["queue"] = (fresh_until, jobs, evidence)
+            core.values["queue"] = (asked, fresh_until, jobs, evidence)
         context.evidence.add(evidence)
     return dict(jobs)
 
@@ -144,19 +146,21 @@ def wait(
     end = time.monotonic() + timeout_s
     missing: set[int] = set()
     forgotten: Jobs = {}
+    over = False
     while True:
-        jobs = forgotten | queue(context)
+        jobs = forgotten | queue(context, end if over else 0.0)
         # The queue may be older than a job that is missing from it; not so the second time.
         if gone := missing.difference(jobs):
             forgotten |= _ended_before(context, gone)
             jobs |= forgotten
         missing = set(wanted).difference(jobs)
         found = {i: jobs[i] for i in wanted if i in jobs}
-        if len(found) == len(wanted) and all(until(job) for job in found.values()):
+        if over or (len(found) == len(wanted) and all(until(job) for job in found.values())):
             return found
-        if time.monotonic() > end:
-            return found
-        context.pause(_LOOK_AGAIN_S if missing else POLL_S)
+        # What is known by now may be much older than the end: how they stood then takes a last look.
+        over = time.monotonic() > end
+        if not over:
+            context.pause(_LOOK_AGAIN_S if missing else POLL_S)
 
 
 def _ended_before(context: Context, ids: Iterable[int]) -> Jobs:

@@ -142,3 +142,23 @@ def test_a_queue_that_takes_long_is_asked_less_often(tmp_path: Path, clock: Cloc
     slurm = Slow(jobs={1: Job(1, ["--mem=64M"], "sleep", "RUNNING", "gpu01")})
     jobs.wait(context_for(tmp_path, slurm), [1], lambda job: job.ended, 60)
     assert len(slurm.asked) <= 7
+
+
+def test_what_a_job_is_at_the_end_of_the_wait_is_looked_up_then(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """A queue of 20 s ago said that it runs."""
+    job = Job(1, ["--mem=64M"], "sleep", "RUNNING", "gpu01")
+    ends = clock.now + 41
+
+    class Slow(FakeSlurm):
+        def run(
+            self, host: Host, argv: Sequence[str], *, user: str | None, timeout_s: float
+        ) -> Answer:
+            if clock.now >= ends:
+                job.state = "TIMEOUT"
+            clock.now += 4
+            return super().run(host, argv, user=user, timeout_s=timeout_s)
+
+    context = context_for(tmp_path, Slow(jobs={1: job}))
+    assert jobs.wait(context, [1], lambda job: job.ended, 45)[1].state == "TIMEOUT"
