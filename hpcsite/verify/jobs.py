@@ -157,7 +157,7 @@ def wait(
         found = {i: jobs[i] for i in wanted if i in jobs}
         if over or (len(found) == len(wanted) and all(until(job) for job in found.values())):
             return found
-        # What is known by now may be much older than the end: how they stood then takes a last look.
+        # What is known by now may be much older: how they stood at the end takes one more look.
         over = time.monotonic() > end
         if not over:
             context.pause(_LOOK_AGAIN_S if missing else POLL_S)

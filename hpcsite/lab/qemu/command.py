@@ -59,7 +59,7 @@ def _mac(second: int, address: IPv4Address) -> str:
 
 def machine_command(node: Machine, machine: MachineFolder, kernel: Path, *, kvm: bool) -> list[str]:
     """Return the command that boots a machine; to be run in the fabric's folder."""
-    # One thread for all CPUs of a machine: with one each, a CPU may meet the breakpoint by which the
+    # One thread for all CPUs of a machine: with one each, a CPU may meet the breakpoint by which a
     # kernel rewrites its code (jump labels) when that is over, and panics ("Oops: int3").
     accelerator = "kvm" if kvm else f"tcg,tb-size={TRANSLATION_MIB},thread=single"
     forward = f"hostfwd=tcp:{node.ssh.address}:{node.ssh.port}-:{_SSH}"
