@@ -177,7 +177,7 @@ def _print_status(found: LabStatus) -> None:
         table.add_column(title)
     for each in found.machines:
         style = "" if each.ssh else "bold red"
-        ssh = "yes" if each.ssh else "no"
+        ssh = "yes" if each.ssh else f"no: {each.trouble}" if each.trouble else "no"
         table.add_row(each.name, each.address, each.state, ssh, style=style)
     out = console.stdout()
     out.print(f"lab {found.name}, {found.network}, from {found.inventory}")

@@ -118,6 +118,10 @@ class Kind(Protocol):
         """Tell whether a machine is switched on."""
         ...
 
+    def trouble(self, dirs: LabDirs, node: str) -> str:
+        """Tell why a machine that is on may not answer; empty if nothing says so."""
+        ...
+
     def nature(self, dirs: LabDirs, running: Collection[str]) -> Nature:
         """Measure what the machines stand on; `running` are those that are on."""
         ...

@@ -76,6 +76,10 @@ class NspawnKind:
         """Tell whether a machine is switched on."""
         return machine.running(dirs.machine(node))
 
+    def trouble(self, dirs: LabDirs, node: str) -> str:
+        """Return nothing: a container has no kernel of its own to fail."""
+        return ""
+
     def nature(self, dirs: LabDirs, running: Collection[str]) -> Nature:
         """Measure which cgroup v2 controllers this computer's kernel hands on."""
         found = _controllers(dirs, running)

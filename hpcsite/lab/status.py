@@ -20,6 +20,7 @@ class MachineStatus:
     address: str
     state: State
     ssh: bool
+    trouble: str = ""  # why it does not answer, if something says so
 
 
 @dataclass(frozen=True)
@@ -68,4 +69,5 @@ def _machine_status(kind: Kind, dirs: state.LabDirs, node: Machine) -> MachineSt
     elif kind.exists(dirs, node.name):
         now = "stopped"
     ssh = now == "running" and sshwait.answers(dirs.lab_files, node.ssh)
-    return MachineStatus(node.name, str(node.address), now, ssh)
+    trouble = kind.trouble(dirs, node.name) if now == "running" and not ssh else ""
+    return MachineStatus(node.name, str(node.address), now, ssh, trouble)

@@ -13,7 +13,7 @@ from hpcsite.image import files, node, tools
 from hpcsite.image.node import NodeImage
 from hpcsite.lab import console, processes
 from hpcsite.lab.backend import Say
-from hpcsite.lab.qemu import command, cpio, folder, hub, identity, kvm, qmp, room
+from hpcsite.lab.qemu import command, cpio, folder, hub, identity, kvm, qmp, room, trouble
 from hpcsite.lab.qemu.folder import FabricFolder, MachineFolder
 from hpcsite.lab.qemu.identity import Environment
 from hpcsite.lab.qemu.launch import launch
@@ -29,12 +29,6 @@ _QUIT_SECONDS = 5.0
 _MONITOR_SECONDS = 10.0
 _CONSOLES = 3
 _SSH_STARTED = "Started ssh.service"
-# What a kernel, its initrd or systemd prints before it waits for somebody at the console.
-_STUCK = {
-    "Kernel panic - not syncing": "its kernel gave up",
-    "(initramfs)": "its initrd found no system to start",
-    "You are in emergency mode": "it is in emergency mode",
-}
 
 
 @dataclass
@@ -157,8 +151,7 @@ class Qemu:
 
     def stuck(self, name: str) -> str:
         """Tell why a running machine will never come up; empty if nothing says so."""
-        text = console.read(self._folder(name).console)
-        return next((why for sign, why in _STUCK.items() if sign in text), "")
+        return trouble.stuck(self._folder(name).console)
 
     def warnings(self) -> list[Problem]:
         """Return nothing: how machines run was said."""

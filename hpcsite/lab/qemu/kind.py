@@ -8,7 +8,7 @@ from hpcsite.errors import CouldNotRunError
 from hpcsite.image import aptconf, node, tools
 from hpcsite.lab import processes
 from hpcsite.lab.backend import Nature
-from hpcsite.lab.qemu import folder, hub, kvm, room
+from hpcsite.lab.qemu import folder, hub, kvm, room, trouble
 from hpcsite.lab.qemu.backend import Qemu
 from hpcsite.lab.qemu.command import MANAGEMENT_GATEWAY, SYSTEM
 from hpcsite.lab.qemu.folder import FabricFolder, MachineFolder
@@ -73,6 +73,10 @@ class QemuKind:
     def running(self, dirs: LabDirs, name: str) -> bool:
         """Tell whether a machine is switched on."""
         return folder.process(MachineFolder(dirs.machines / name).mark) is not None
+
+    def trouble(self, dirs: LabDirs, name: str) -> str:
+        """Tell why a machine that runs may not answer, by its console; empty if nothing says so."""
+        return trouble.trouble(MachineFolder(dirs.machines / name).console)
 
     def nature(self, dirs: LabDirs, running: Collection[str]) -> Nature:
         """Tell how the machines run, by KVM or by emulation, and whether they are connected."""
