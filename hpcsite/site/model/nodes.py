@@ -1,36 +1,11 @@
-"""Node groups: what their nodes have."""
+"""Node groups: what their nodes have, and how Slurm sees them."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from hpcsite.site.model.base import DEVICE, FEATURE, GRES_TYPE, Frozen
-
-
-class Hardware(Frozen):
-    """What each node of a group has. A node that has less breaks its contract."""
-
-    sockets: int = Field(ge=1, description="CPU sockets")
-    cores_per_socket: int = Field(ge=1, description="cores in each socket")
-    threads_per_core: int = Field(1, ge=1, description="2 with hyper-threading")
-    memory_mib: int = Field(
-        ge=256, description="physical memory in MiB; Slurm is told less by a margin"
-    )
-
-    @property
-    def cpus(self) -> int:
-        """Logical CPUs as Slurm counts them."""
-        return self.sockets * self.cores_per_socket * self.threads_per_core
-
-
-class Gpus(Frozen):
-    """The GPUs of each node of a group."""
-
-    count: int = Field(ge=1, le=64, description="GPUs in each node")
-    type: str | None = Field(None, pattern=GRES_TYPE, description="GRES type, e.g. h100")
-    device: str = Field(
-        "/dev/nvidia", pattern=DEVICE, description="device file less its number, counted from 0"
-    )
+from hpcsite.site.model.base import FEATURE, CatalogueName, Frozen
+from hpcsite.site.model.hardware import Gpus, Hardware, Mig
 
 
 class NodeGroup(Frozen):
@@ -38,6 +13,16 @@ class NodeGroup(Frozen):
 
     hardware: Hardware | None = Field(None, description="not set: measured on each node")
     gpus: Gpus | None = Field(None, description="not set: the nodes have none")
+    hardware_profile: CatalogueName | None = Field(
+        None, description="profile of the hardware catalogue", examples=["dgx-h100"]
+    )
+    mig: tuple[Mig, ...] = Field((), description="GPUs that are cut into MIG instances")
+    shards: int | None = Field(
+        None, ge=1, description="GRES shard of each node: shares of GPUs without a limit of memory"
+    )
+    mps: int | None = Field(
+        None, ge=1, description="GRES mps of each node: shares of GPUs by CUDA MPS"
+    )
     features: tuple[Annotated[str, Field(pattern=FEATURE)], ...] = Field(
         (), description="what jobs may ask for with --constraint"
     )

@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from hpcsite.errors import Location
+from hpcsite.errors import Location, Problem
 from hpcsite.site.model.base import Frozen
+from hpcsite.site.model.host import HostKeys
 from hpcsite.site.model.keys import SiteKeys
 from hpcsite.site.model.storage import NfsExport
 
@@ -20,6 +21,14 @@ class Host(Frozen):
     vars: dict[str, Any] = Field(description="host variables as ansible-inventory prints them")
     where: Location | None = None
 
+    @property
+    def keys(self) -> HostKeys:
+        """The host's `site_*` keys, typed; validation holds that they are right."""
+        known = HostKeys.model_fields
+        return HostKeys(
+            **{name: self.vars[f"site_{name}"] for name in known if f"site_{name}" in self.vars}
+        )
+
 
 class Site(Frozen):
     """A whole site, as its inventory describes it. Made by `hpcsite.site.load.load_site`."""
@@ -29,6 +38,7 @@ class Site(Frozen):
     path: Path = Field(description="the inventory folder, absolute")
     keys: SiteKeys
     hosts: dict[str, Host] = Field(description="by name, in inventory order")
+    warnings: tuple[Problem, ...] = Field((), description="what is allowed and yet looks wrong")
 
     @property
     def name(self) -> str:
