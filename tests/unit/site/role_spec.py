@@ -72,6 +72,12 @@ def default_of(field: FieldInfo) -> object:
     return json.loads(json.dumps(field.default, default=list))
 
 
+def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Fields of a model, its own before those that it inherits: a name comes first."""
+    own = model.__annotations__
+    return dict(sorted(model.model_fields.items(), key=lambda item: item[0] not in own))
+
+
 def plain(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type of their own
     """Take `Annotated` and `| None` off an annotation."""
     if get_origin(annotation) is Annotated:
@@ -112,7 +118,7 @@ def _kind(annotation: Any) -> dict[str, Any]:  # noqa: ANN401 - annotations have
     if origin is dict:
         return {"type": "dict"}
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        options = {name: _option(field) for name, field in kind.model_fields.items()}
+        options = {name: _option(field) for name, field in fields_of(kind).items()}
         return {"type": "dict", "options": options}
     if origin is Literal:
         # To Ansible, null is none of the choices, though the key may be left empty.
