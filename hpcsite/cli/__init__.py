@@ -18,6 +18,7 @@ from hpcsite.errors import ExitCode, HpcsiteError, Problem
 COMMANDS = {
     "init": "Write a commented starter inventory.",
     "validate": "Check a site description: every mistake at once, before any host is touched.",
+    "explain": "Say what a code of a mistake in a site description means, and what to do.",
     "lab": "Make, show, reset and remove the machines of a virtual site on this computer.",
     "image": "Build images of nodes, with all packages, for a lab or a site's own provisioning.",
     "deploy": "Make the machines match the site description.",
@@ -75,7 +76,7 @@ def main() -> NoReturn:
         code = cli.main(standalone_mode=False, prog_name="hpcsite")
         sys.exit(code if isinstance(code, int) else ExitCode.OK)
     except HpcsiteError as error:
-        console.print_problems(error.problems)
+        console.print_error(error)
         if debug:
             traceback.print_exc()
         sys.exit(error.exit_code)

@@ -63,6 +63,7 @@ def command(
     """
     require_named_user()
     site = load_site(inventory)
+    console.print_warnings(site.warnings)
     require_key(site)
     options = Options(
         limit=limit,

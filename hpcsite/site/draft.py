@@ -117,19 +117,22 @@ class Draft:
             lines.setdefault(where, []).append(host)
         yield from lines.items()
 
-    def problem(self, message: str, path: KeyPath, hint: str, host: str | None = None) -> Problem:
+    def problem(
+        self, message: str, path: KeyPath, hint: str, host: str | None = None, *, code: str
+    ) -> Problem:
         """Make a problem of a variable's element."""
-        return Problem(message, self.where(path, host), hint, key_text(path))
+        where = self.where(path, host)
+        return Problem(message, where, hint, key_text(path), code=code, host=host or "")
 
-    def host_problem(self, message: str, host: str, hint: str) -> Problem:
+    def host_problem(self, message: str, host: str, hint: str, *, code: str) -> Problem:
         """Make a problem of a host."""
         where = self.sources.where_host(host) or Location(self.path)
-        return Problem(message, where, hint, host)
+        return Problem(message, where, hint, host, code=code, host=host)
 
-    def group_problem(self, message: str, group: str, hint: str) -> Problem:
+    def group_problem(self, message: str, group: str, hint: str, *, code: str) -> Problem:
         """Make a problem of a group."""
         where = self.sources.where_group(group) or Location(self.path)
-        return Problem(message, where, hint, group)
+        return Problem(message, where, hint, group, code=code)
 
     def _rank(self, definition: Definition, host: str | None) -> int:
         """Rank definitions by Ansible's precedence; -1: not for this host."""

@@ -29,6 +29,7 @@ _LIMITS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "less than"),
 }
+_LENGTHS = ("too_short", "string_too_long")
 _KEY = "[key]"
 _APPENDED = ("str", "int", "float", "bool", _KEY)
 
@@ -79,7 +80,7 @@ def _explain(error: ErrorDetails, raw: dict[str, Any], draft: Draft) -> tuple[Ke
     expected = "text, a number, true or false" if is_union else _expected(error)
     value = error["input"]
     message = f"{key_text(path)} is {_shown(value)}; it must be {expected}"
-    return path, draft.problem(message, path, _hint(error, path, draft))
+    return path, draft.problem(message, path, _hint(error, path, draft), code=_code(error))
 
 
 def _existing(loc: KeyPath, raw: object, kind: str) -> KeyPath:
@@ -102,9 +103,11 @@ def _missing(path: KeyPath, draft: Draft) -> Problem:
     *parent, name = path
     if not parent:
         message, hint = f"{name} is not set", f"set it in group_vars/all, e.g. `{name}: mysite`"
-        return draft.problem(message, path, hint)
+        return draft.problem(message, path, hint, code="HPC1036")
     message = f"{key_text(tuple(parent))} has no {name}"
-    return draft.problem(message, path, f"add `{name}:` to it; docs/inventory.md says what it is")
+    return draft.problem(
+        message, path, f"add `{name}:` to it; docs/inventory.md says what it is", code="HPC1036"
+    )
 
 
 def _extra(path: KeyPath, loc: KeyPath, draft: Draft) -> Problem:
@@ -113,6 +116,7 @@ def _extra(path: KeyPath, loc: KeyPath, draft: Draft) -> Problem:
         f"unknown key {loc[-1]} in {key_text(path[:-1])}",
         path,
         did_you_mean(str(loc[-1]), known, f"known here: {', '.join(known)}"),
+        code="HPC1037",
     )
 
 
@@ -153,6 +157,20 @@ def _expected(error: ErrorDetails) -> str:
     if context.get("error"):
         return f"valid: {context['error']}"
     return f"valid: {error['msg']}"
+
+
+def _code(error: ErrorDetails) -> str:
+    """Find the code of a value that is not what its key must be."""
+    kind = error["type"]
+    if error["input"] is None:
+        return "HPC1043"
+    if kind in _TYPES:
+        return "HPC1038"
+    if kind in _LIMITS:
+        return "HPC1039"
+    if kind == "literal_error":
+        return "HPC1041"
+    return "HPC1042" if kind in _LENGTHS else "HPC1040"
 
 
 def _shown(value: object) -> str:

@@ -57,10 +57,14 @@ _UNWRITABLE = re.compile(r'[\n\r\v\f\x1c-\x1e\x85\u2028\u2029#"\\]')
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a key may not be set so, and what to do."""
+    """Why a key may not be set so, what to do, and the mistake's code.
+
+    The code is empty for what only a running Slurm's release can tell.
+    """
 
     why: str
     hint: str
+    code: str = ""
 
 
 def refused_parameters(
@@ -82,15 +86,18 @@ def refused_parameters(
 
 def _refusal(key: str, value: object, owned: Mapping[str, str]) -> Refusal | None:
     if not _KEY.fullmatch(key):
-        return Refusal(f"{key!r} is no key of Slurm's", "keys are letters, digits and underscores")
+        hint = "keys are letters, digits and underscores"
+        return Refusal(f"{key!r} is no key of Slurm's", hint, code="HPC1211")
     if key.lower() in owned:
-        return Refusal(f"{key} is written by hpcsite itself", owned[key.lower()])
+        hint = owned[key.lower()]
+        return Refusal(f"{key} is written by hpcsite itself", hint, code="HPC1212")
     if value is None and key.lower() in KEPT:
-        return Refusal(f"{key} cannot be taken away", KEPT[key.lower()])
+        return Refusal(f"{key} cannot be taken away", KEPT[key.lower()], code="HPC1213")
     if _UNWRITABLE.search(str(value)):
         return Refusal(
             f"the value of {key} holds a line break, a #, a quote or a backslash",
             "write it on one line, without a comment; hpcsite quotes blanks itself",
+            code="HPC1214",
         )
     return None
 
@@ -99,4 +106,5 @@ def _twice(key: str, seen: Mapping[str, str]) -> Refusal | None:
     other = seen.get(key.lower())
     if other is None:
         return None
-    return Refusal(f"{key} is the same key as {other}: Slurm ignores case", "keep one of them")
+    message = f"{key} is the same key as {other}: Slurm ignores case"
+    return Refusal(message, "keep one of them", code="HPC1215")

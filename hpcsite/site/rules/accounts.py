@@ -30,13 +30,17 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
             path: KeyPath = (f"site_{key}", number, "name")
             if entry.name in seen:
                 yield draft.problem(
-                    f"the {what} {entry.name} is described twice", path, "remove one of the two"
+                    f"the {what} {entry.name} is described twice",
+                    path,
+                    "remove one of the two",
+                    code="HPC1501",
                 )
             elif entry.name in _SYSTEM:
                 yield draft.problem(
                     f"{entry.name} is a {what} of the operating system or of Slurm",
                     path,
                     "choose another name: hpcsite manages people's accounts only",
+                    code="HPC1502",
                 )
             seen.add(entry.name)
 
@@ -54,6 +58,7 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
                     "distributions and systemd use 60000 to 65535",
                     path,
                     "choose one from 1000 to 59999",
+                    code="HPC1503",
                 )
             first = seen.setdefault(value, called)
             if first != called:
@@ -61,6 +66,7 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
                     f"{called} has the same {name} as {first}: {value}",
                     path,
                     f"give each its own {name}",
+                    code="HPC1504",
                 )
 
 
@@ -79,12 +85,14 @@ def users_have_groups(draft: Draft) -> Iterator[Problem]:
                         f"the user {called} is in an unknown group {group}",
                         path,
                         did_you_mean(group, names, f"add {group} to site_groups"),
+                        code="HPC1505",
                     )
                 elif group in absent:
                     yield draft.problem(
                         f"the user {called} is in the group {group}, which is to be absent",
                         path,
                         "keep the group, or take the user out of it",
+                        code="HPC1506",
                     )
 
 
@@ -108,12 +116,14 @@ def ssh_keys_are_public(draft: Draft) -> Iterator[Problem]:
                     f"this is a private key of {called}",
                     path,
                     "put the .pub file's line here, and replace the key pair: it is no secret now",
+                    code="HPC1507",
                 )
             elif not _KEY.fullmatch(key.strip()):
                 yield draft.problem(
                     f"this is no public key of {called}",
                     path,
                     "one line as in a .pub file: ssh-ed25519 AAAA… name",
+                    code="HPC1508",
                 )
 
 
@@ -129,6 +139,7 @@ def verify_user_is_present(draft: Draft) -> Iterator[Problem]:
             f"site_verify_user {name} is not among the users present",
             ("site_verify_user",),
             did_you_mean(name, present, f"add {name} to site_users"),
+            code="HPC1509",
         )
 
 

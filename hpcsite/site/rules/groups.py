@@ -43,9 +43,12 @@ def groups_are_known(draft: Draft) -> Iterator[Problem]:
                 "which this version of hpcsite does not set up",
                 name,
                 "take the group out of the inventory, or give it another name",
+                code="HPC1111",
             )
         elif meant or sure:
-            yield draft.group_problem(f"unknown group {name}", name, _unknown_hint(draft, meant))
+            yield draft.group_problem(
+                f"unknown group {name}", name, _unknown_hint(draft, meant), code="HPC1110"
+            )
 
 
 def _unknown_hint(draft: Draft, meant: str | None) -> str:
@@ -63,9 +66,9 @@ def variables_have_owners(draft: Draft) -> Iterator[Problem]:
     """Check that a file of group_vars or host_vars belongs to a group or host that exists."""
     groups = _known(draft) | set(draft.inventory.groups)
     hosts = set(draft.inventory.hosts)
-    for mentions, known, what in (
-        (draft.sources.groups, groups, "group"),
-        (draft.sources.hosts, hosts, "host"),
+    for mentions, known, what, code in (
+        (draft.sources.groups, groups, "group", "HPC1112"),
+        (draft.sources.hosts, hosts, "host", "HPC1113"),
     ):
         for mention in mentions:
             if not mention.declares and mention.name not in known:
@@ -74,6 +77,7 @@ def variables_have_owners(draft: Draft) -> Iterator[Problem]:
                     mention.where,
                     did_you_mean(mention.name, known, f"remove the file, or add the {what}"),
                     mention.name,
+                    code=code,
                 )
 
 
@@ -83,7 +87,10 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
     for name in sorted(declared & _known(draft)):
         if not draft.inventory.groups.get(name):
             yield draft.group_problem(
-                f"the group {name} has no hosts", name, "put hosts into it, or remove it"
+                f"the group {name} has no hosts",
+                name,
+                "put hosts into it, or remove it",
+                code="HPC1114",
             )
     for name in _node_groups(draft):
         is_there = name in declared or name in draft.inventory.groups
@@ -96,6 +103,7 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
                     set(draft.inventory.groups) - set(FEATURES),
                     f"add the group {name} with its hosts below slurm_compute",
                 ),
+                code="HPC1115",
             )
 
 
@@ -108,6 +116,7 @@ def hosts_have_groups(draft: Draft) -> Iterator[Problem]:
             where,
             f"put each host into one of {', '.join(FEATURES)}, or into a node group",
             hosts[0],
+            code="HPC1116",
         )
 
 
@@ -120,6 +129,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
             Location(draft.path),
             "put one host into the group slurm_controller",
             "slurm_controller",
+            code="HPC1117",
         )
     for feature in FEATURES.values():
         hosts = groups.get(feature.name, frozenset())
@@ -128,6 +138,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                 f"{feature.name} has {len(hosts)} hosts ({fold(hosts)}); it can have one",
                 feature.name,
                 "keep one host in it; a standby is not supported yet",
+                code="HPC1118",
             )
         for need in feature.needs if hosts else ():
             told = need == "slurm_controller" or _is_mistyped(draft, need)
@@ -136,6 +147,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                     f"{feature.name} needs {need}, which has no hosts",
                     feature.name,
                     f"put a host into {need}" + _NEED_HINTS.get(need, ""),
+                    code="HPC1119",
                 )
 
 
@@ -157,6 +169,7 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
             if names
             else "describe a node group in site_node_groups, and put the hosts into it",
             hosts[0],
+            code="HPC1120",
         )
     for name in () if _is_mistyped(draft, "slurm_compute") else names:
         if stray := groups.get(name, frozenset()) - compute:
@@ -164,6 +177,7 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
                 f"the node group {name} is not below slurm_compute: {fold(stray)}",
                 name,
                 f"move `{name}:` to the `children:` of slurm_compute",
+                code="HPC1121",
             )
 
 
@@ -176,6 +190,7 @@ def node_groups_are_disjoint(draft: Draft) -> Iterator[Problem]:
                 f"the host {host} is in {len(mine)} node groups: {', '.join(mine)}",
                 host,
                 "keep it in one; to reach it by several names, use partitions or features",
+                code="HPC1122",
             )
 
 
@@ -187,6 +202,7 @@ def login_is_not_compute(draft: Draft) -> Iterator[Problem]:
             f"the host {host} is both a login node and a compute node",
             host,
             "take it out of slurm_login: a compute node has Slurm's commands anyway",
+            code="HPC1123",
         )
 
 

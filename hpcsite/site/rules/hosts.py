@@ -33,14 +33,19 @@ def names_are_valid(draft: Draft) -> Iterator[Problem]:
                 f"{host} cannot be a host's name: Slurm gives it a meaning of its own",
                 host,
                 "use the machine's short host name, e.g. gpu01",
+                code="HPC1104",
             )
         elif not _LABEL.fullmatch(host):
-            yield draft.host_problem(f"{host} is no valid NodeName", host, _name_hint(host))
+            code = "HPC1102" if "[" in host else "HPC1101"
+            yield draft.host_problem(
+                f"{host} is no valid NodeName", host, _name_hint(host), code=code
+            )
         elif host in groups:
             yield draft.host_problem(
                 f"{host} is the name of a host and of a group",
                 host,
                 "rename one of them: Ansible could not tell them apart",
+                code="HPC1105",
             )
 
 
@@ -64,6 +69,7 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"the names {first} and {host} differ by case only",
                 host,
                 "host names are the same in upper and lower case: rename one",
+                code="HPC1106",
             )
 
 
@@ -77,6 +83,7 @@ def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
             where,
             "give each host `ansible_host: 10.0.0.21`, or `site_address` if ssh uses another one",
             names[0],
+            code="HPC1301",
         )
 
 
@@ -95,6 +102,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 "write an address such as 10.0.0.21; if ansible_host must be a name, "
                 "set site_address beside it",
                 host,
+                code="HPC1302",
             )
         elif isinstance(address, IPv6Address):
             yield draft.problem(
@@ -103,6 +111,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 "write the host's IPv4 address; if ssh is to use IPv6, set site_address beside "
                 "ansible_host",
                 host,
+                code="HPC1303",
             )
         elif any(address in network for network in _DOCUMENTATION):
             yield draft.problem(
@@ -110,6 +119,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "write the machine's own address",
                 host,
+                code="HPC1304",
             )
         elif problem := _unusable(address, alone=alone):
             yield draft.problem(
@@ -117,6 +127,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "write the address by which the other hosts reach it",
                 host,
+                code="HPC1305",
             )
 
 
@@ -134,6 +145,7 @@ def addresses_are_distinct(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "give each host its own address",
                 hosts[1],
+                code="HPC1306",
             )
 
 
@@ -151,6 +163,7 @@ def ssh_destinations_are_distinct(draft: Draft) -> Iterator[Problem]:
                 ("ansible_host",),
                 "give each host its own ansible_host or ansible_port",
                 host,
+                code="HPC1307",
             )
 
 

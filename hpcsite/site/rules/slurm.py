@@ -50,6 +50,7 @@ def partitions_have_node_groups(draft: Draft) -> Iterator[Problem]:
                     f"the partition {called} names the node group {group} twice",
                     (*path, index),
                     "remove one of the two",
+                    code="HPC1201",
                 )
             # A group that hosts.yml has under the same unknown name is reported there.
             elif group not in known and group not in unknown_groups(draft):
@@ -57,6 +58,7 @@ def partitions_have_node_groups(draft: Draft) -> Iterator[Problem]:
                     f"the partition {called} names an unknown node group {group}",
                     (*path, index),
                     did_you_mean(group, known, f"known: {', '.join(known) or 'none'}"),
+                    code="HPC1202",
                 )
             seen.add(group)
 
@@ -79,6 +81,7 @@ def node_groups_are_in_partitions(draft: Draft) -> Iterator[Problem]:
                 ("site_node_groups", name),
                 f"add {name} to the node_groups of a partition in site_partitions; one with "
                 "`state: DOWN` keeps nodes that are not for jobs yet",
+                code="HPC1203",
             )
 
 
@@ -92,6 +95,7 @@ def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
                 "no partition can be called DEFAULT",
                 path,
                 "Slurm uses this name for default values; choose another",
+                code="HPC1204",
             )
         elif seen.setdefault(partition.name.lower(), partition.name) != partition.name or any(
             other.name == partition.name
@@ -102,6 +106,7 @@ def partition_names_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"there is a partition {seen[partition.name.lower()]} already",
                 path,
                 "give each partition its own name",
+                code="HPC1205",
             )
 
 
@@ -115,12 +120,14 @@ def one_partition_is_default(draft: Draft) -> Iterator[Problem]:
                 "no partition is the default one",
                 ("site_partitions",),
                 "set `default: true` on the one for jobs that name none",
+                code="HPC1206",
             )
         elif draft.inventory.groups.get("slurm_compute"):
             yield draft.problem(
                 "the site has compute nodes but no partition",
                 ("site_partitions",),
                 "add site_partitions with at least one; without any, no job can run",
+                code="HPC1207",
             )
     for number in defaults[1:]:
         first, other = (draft.called("partitions", n) for n in (defaults[0], number))
@@ -128,6 +135,7 @@ def one_partition_is_default(draft: Draft) -> Iterator[Problem]:
             f"the partitions {first} and {other} are both the default one",
             ("site_partitions", number, "default"),
             "set `default: true` on one partition only",
+            code="HPC1208",
         )
 
 
@@ -148,6 +156,7 @@ def _times(draft: Draft, number: int, partition: Partition) -> Iterator[Problem]
                 ("site_partitions", number, name),
                 'as Slurm writes it: minutes ("30"), hours:minutes:seconds ("12:00:00"), '
                 "days-hours:minutes:seconds (1-00:00:00), or UNLIMITED",
+                code="HPC1209",
             )
     default, limit = seconds["default_time"], seconds["max_time"]
     if default is not None and limit is not None and default > limit:
@@ -157,6 +166,7 @@ def _times(draft: Draft, number: int, partition: Partition) -> Iterator[Problem]
             f"is above its limit {partition.max_time}",
             ("site_partitions", number, "default_time"),
             "lower default_time or raise max_time",
+            code="HPC1210",
         )
 
 
@@ -173,12 +183,13 @@ def cgroup_parameters_can_be(draft: Draft) -> Iterator[Problem]:
     key = "site_slurm_cgroup_parameters"
     parameters = draft.keys.slurm_cgroup_parameters
     for name, refusal in refused_cgroup_parameters(parameters).items():
-        yield draft.problem(refusal.why, (key, name), refusal.hint)
+        yield draft.problem(refusal.why, (key, name), refusal.hint, code=refusal.code)
     if parameters and draft.keys.slurm_process_tracking == "linuxproc":
         yield draft.problem(
             "site_slurm_process_tracking is linuxproc, so Slurm reads no key of cgroup.conf",
             (key,),
             f"remove {key}, or set site_slurm_process_tracking to cgroup or auto",
+            code="HPC1218",
         )
 
 
@@ -186,7 +197,7 @@ def _parameters(
     draft: Draft, path: KeyPath, parameters: Mapping[str, Scalar | None], owned: Mapping[str, str]
 ) -> Iterator[Problem]:
     for name, refusal in refused_parameters(parameters, owned).items():
-        yield draft.problem(refusal.why, (*path, name), refusal.hint)
+        yield draft.problem(refusal.why, (*path, name), refusal.hint, code=refusal.code)
 
 
 def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:
@@ -198,6 +209,7 @@ def virtual_groups_declare_hardware(draft: Draft) -> Iterator[Problem]:
                 f"the node group {name} is virtual, but has no hardware",
                 ("site_node_groups", name, "virtual"),
                 "declare `hardware:`, or remove `virtual` to use what each node has",
+                code="HPC1701",
             )
 
 

@@ -44,6 +44,7 @@ def parts_belong_together(draft: Draft) -> Iterator[Problem]:
                 f"{group} has hosts, and there is nothing for them to {what}",
                 group,
                 "list the shared folders in site_nfs_exports, or take the group out",
+                code="HPC1401",
             )
     for group, what in (("nfs_server", "exports them"), ("nfs_client", "mounts them")):
         if exports and not groups.get(group):
@@ -51,6 +52,7 @@ def parts_belong_together(draft: Draft) -> Iterator[Problem]:
                 f"site_nfs_exports lists folders, and no host {what}",
                 ("site_nfs_exports",),
                 f"put hosts into the group {group}",
+                code="HPC1402",
             )
 
 
@@ -64,12 +66,14 @@ def exports_have_one_server(draft: Draft) -> Iterator[Problem]:
                 f"{_called(draft, number)} does not say which of {fold(servers)} exports it",
                 path,
                 "add `server:` with the host's name",
+                code="HPC1403",
             )
         elif export.server is not None and servers and export.server not in servers:
             yield draft.problem(
                 f"{_called(draft, number)}: {export.server} is not in nfs_server",
                 (*path, "server"),
                 did_you_mean(export.server, servers, f"one of {fold(servers)}"),
+                code="HPC1404",
             )
 
 
@@ -87,6 +91,7 @@ def folders_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"{export.path} is exported twice by the same server",
                 (*where, "path"),
                 f"remove one of the two; the other is site_nfs_exports[{first}]",
+                code="HPC1405",
             )
             continue
         first = mounts.setdefault(export.mount_point, number)
@@ -95,6 +100,7 @@ def folders_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"two exports are mounted on {export.mount_point}",
                 (*where, "mount" if export.mount else "path"),
                 f"give one of them another `mount`; the other is site_nfs_exports[{first}]",
+                code="HPC1406",
             )
 
 
@@ -118,6 +124,7 @@ def exports_are_not_hidden(draft: Draft) -> Iterator[Problem]:
                     ("site_nfs_exports", number, "path"),
                     "keep what a server exports outside of all mount points, e.g. below /srv, "
                     "and say with `mount` where the hosts see it",
+                    code="HPC1407",
                 )
 
 
@@ -131,6 +138,7 @@ def folders_are_no_system_s(draft: Draft) -> Iterator[Problem]:
                     f"{folder} cannot be {what}: {tree} is the system's own",
                     ("site_nfs_exports", number, name),
                     "choose a folder such as /home, /shared, /srv/… or /opt/…",
+                    code="HPC1408",
                 )
 
 
@@ -156,6 +164,7 @@ def options_are_not_hpcsite_s(draft: Draft) -> Iterator[Problem]:
                     f"{_called(draft, number)}: hpcsite itself sets the option {name}",
                     (*path, index),
                     hint,
+                    code="HPC1409",
                 )
 
 
@@ -181,6 +190,7 @@ def rdma_is_there(draft: Draft) -> Iterator[Problem]:
                 f"{_called(draft, number)} is to go over RDMA, and {lacking} is in the group rdma",
                 ("site_nfs_exports", number, "rdma"),
                 "put the server and the clients that have it into rdma, or leave `rdma` out",
+                code="HPC1410",
             )
 
 
@@ -196,6 +206,7 @@ def folders_have_groups(draft: Draft) -> Iterator[Problem]:
                 f"{_called(draft, number)} is to belong to the unknown group {export.group}",
                 ("site_nfs_exports", number, "group"),
                 did_you_mean(export.group, present, f"add {export.group} to site_groups"),
+                code="HPC1411",
             )
 
 
@@ -208,6 +219,7 @@ def homes_are_below_mounts(draft: Draft) -> Iterator[Problem]:
                 f"the home folder of {user.name} is a shared folder itself",
                 ("site_users", number, "home" if user.home else "name"),
                 "share the folder above it, or choose a home folder below it",
+                code="HPC1412",
             )
 
 
@@ -219,6 +231,7 @@ def containers_cannot_share(draft: Draft) -> Iterator[Problem]:
             "a lab of containers has no NFS: they share this computer's kernel",
             ("site_nfs_exports",),
             "set `backend: qemu` in site_lab, or take site_nfs_exports out",
+            code="HPC2007",
         )
 
 
