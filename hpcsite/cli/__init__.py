@@ -18,6 +18,7 @@ from hpcsite.errors import ExitCode, HpcsiteError, Problem
 COMMANDS = {
     "init": "Write a commented starter inventory.",
     "validate": "Check a site description: every mistake at once, before any host is touched.",
+    "schema": "Print the JSON Schema of an inventory's variables, for editors.",
     "explain": "Say what a code of a mistake in a site description means, and what to do.",
     "lab": "Make, show, reset and remove the machines of a virtual site on this computer.",
     "image": "Build images of nodes, with all packages, for a lab or a site's own provisioning.",

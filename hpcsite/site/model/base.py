@@ -146,3 +146,8 @@ def require_one(model: BaseModel, *names: str) -> None:
     given = [name for name in names if getattr(model, name)]
     if len(given) != 1:
         raise ValueError(f"one with either {' or '.join(names)}, and not with both")
+
+
+def one_of(*names: str) -> ConfigDict:
+    """Say the same in a model's JSON Schema."""
+    return ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in names]})

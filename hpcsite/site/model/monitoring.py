@@ -4,11 +4,13 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from hpcsite.site.model.base import EMAIL, WEB_ADDRESS, Frozen, Name, require_one
+from hpcsite.site.model.base import EMAIL, WEB_ADDRESS, Frozen, Name, one_of, require_one
 
 
 class Receiver(Frozen):
     """Who is told of an alert."""
+
+    model_config = one_of("email", "webhook")
 
     name: Name = Field(description="the receiver's name", examples=["operators"])
     email: str | None = Field(None, pattern=EMAIL, description="address that gets a mail")

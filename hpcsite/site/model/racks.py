@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from hpcsite.site.model.base import Frozen, Hostlist, Name, require_one
+from hpcsite.site.model.base import Frozen, Hostlist, Name, one_of, require_one
 
 
 class RackFeed(Frozen):
@@ -15,6 +15,8 @@ class RackFeed(Frozen):
 
 class RackItem(Frozen):
     """Hosts that stack upward from a unit, or a switch."""
+
+    model_config = one_of("hosts", "switch")
 
     hosts: Hostlist | None = Field(
         None, description="hosts of one kind, the first of them lowest", examples=["gpu[001-004]"]

@@ -15,6 +15,7 @@ from hpcsite.site.model.base import (
     LoginName,
     Name,
     SharedPath,
+    one_of,
     require_one,
 )
 
@@ -54,6 +55,8 @@ class NfsExport(Frozen):
 class BeegfsStorage(Frozen):
     """Storage targets of a BeeGFS on one host."""
 
+    model_config = one_of("devices", "paths")
+
     host: HostName = Field(description="host of beegfs_storage")
     devices: tuple[BlockDevice, ...] = Field(
         (), description="a target on each, which is formatted", examples=[["/dev/nvme0n1"]]
@@ -70,6 +73,8 @@ class BeegfsStorage(Frozen):
 
 class BeegfsMeta(Frozen):
     """The metadata target of a BeeGFS on one host."""
+
+    model_config = one_of("device", "path")
 
     host: HostName = Field(description="host of beegfs_meta")
     device: BlockDevice | None = Field(None, description="holds the target; it is formatted")
