@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from hpcsite.errors import Problem
 from hpcsite.site.codes import CODES, nearest_code
 from hpcsite.site.draft import Draft
+from hpcsite.site.model import Acknowledgement
 from hpcsite.site.sources import KeyPath
 
 _KEY = "acknowledged"
@@ -59,7 +59,7 @@ def unused(draft: Draft, warnings: Iterable[Problem]) -> Iterator[Problem]:
             )
 
 
-def _entries(draft: Draft) -> list[tuple[int, Any]]:
+def _entries(draft: Draft) -> list[tuple[int, Acknowledgement]]:
     return list(draft.entries(_KEY, "code", "key", "reason"))
 
 
@@ -67,7 +67,7 @@ def _path(number: int, *fields: str) -> KeyPath:
     return (f"site_{_KEY}", number, *fields)
 
 
-def _is_of(entry: Any, warning: Problem) -> bool:  # noqa: ANN401 - the model's Acknowledgement
+def _is_of(entry: Acknowledgement, warning: Problem) -> bool:
     """Whether an entry means a warning; a key also means all that stands below it."""
     if entry.code != warning.code:
         return False

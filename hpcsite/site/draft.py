@@ -9,11 +9,11 @@ from typing import Any
 from hpcsite.errors import Location, Problem
 from hpcsite.site.folder import Kind
 from hpcsite.site.inventory import Inventory
-from hpcsite.site.model import SiteKeys
+from hpcsite.site.model import HostKeys, SiteKeys
 from hpcsite.site.sources import ALL, Definition, KeyPath, Sources, matches
 
-HOST_KEYS = ("site_address", "site_lab_gpus", "site_lab_memory_mib")
 PREFIX = "site_"
+HOST_KEYS = tuple(PREFIX + name for name in HostKeys.model_fields)
 
 
 def key_text(path: KeyPath) -> str:

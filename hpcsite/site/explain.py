@@ -1,18 +1,22 @@
 """The site's keys held against the model; pydantic's errors said in words."""
 
 import json
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from hpcsite.errors import Problem
-from hpcsite.site.draft import PREFIX, Draft, key_text
-from hpcsite.site.model import PATTERNS, SiteKeys
+from hpcsite.errors import Location, Problem
+from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft, key_text
+from hpcsite.site.model import PATTERNS, HostKeys, SiteKeys
 from hpcsite.site.names import did_you_mean, nearest
 from hpcsite.site.partial import Partial
 from hpcsite.site.sources import KeyPath
 
+M = TypeVar("M", bound=BaseModel)
+
+# Rules hold it to more than a type, together with ansible_host, which stands in for it.
+_ADDRESS = "site_address"
 FIELDS = frozenset(SiteKeys.model_fields)
 _TYPES = {
     "string_type": "text",
@@ -39,7 +43,7 @@ def check_keys(draft: Draft) -> list[Problem]:
     raw = {name.removeprefix(PREFIX): value for name, value in draft.raw.items()}
     known = {name: value for name, value in raw.items() if name in FIELDS}
     problems: dict[KeyPath, Problem] = {}
-    valid, errors = _validated(known)
+    valid, errors = _validated(SiteKeys, known)
     for error in errors:
         path, problem = _explain(error, known, draft)
         if error["type"] != "missing" or not _is_mistyped(error["loc"], raw):
@@ -51,10 +55,22 @@ def check_keys(draft: Draft) -> list[Problem]:
     return list(problems.values())
 
 
-def _validated(raw: dict[str, Any]) -> tuple[SiteKeys | None, list[ErrorDetails]]:
+def check_host_keys(draft: Draft) -> list[Problem]:
+    """Validate the keys of single hosts; a value that many hosts have of one line is said once."""
+    problems: dict[tuple[KeyPath, Location | None], Problem] = {}
+    for host, variables in draft.inventory.hosts.items():
+        names = [name for name in HOST_KEYS if name in variables and name != _ADDRESS]
+        raw = {name.removeprefix(PREFIX): variables[name] for name in names}
+        for error in _validated(HostKeys, raw)[1]:
+            path, problem = _explain(error, raw, draft, host)
+            problems.setdefault((path, problem.where), problem)
+    return list(problems.values())
+
+
+def _validated(model: type[M], raw: dict[str, Any]) -> tuple[M | None, list[ErrorDetails]]:
     """Validate strictly, so that Ansible's templates see the types that Python sees."""
     try:
-        return SiteKeys.model_validate_json(json.dumps(raw), strict=True), []
+        return model.model_validate_json(json.dumps(raw), strict=True), []
     except ValidationError as error:
         return None, error.errors(include_url=False)
 
@@ -68,7 +84,9 @@ def _is_mistyped(loc: KeyPath, raw: dict[str, Any]) -> bool:
     return any(nearest(str(name), known) == loc[-1] for name in siblings if name not in known)
 
 
-def _explain(error: ErrorDetails, raw: dict[str, Any], draft: Draft) -> tuple[KeyPath, Problem]:
+def _explain(
+    error: ErrorDetails, raw: dict[str, Any], draft: Draft, host: str | None = None
+) -> tuple[KeyPath, Problem]:
     kind = error["type"]
     loc = tuple(error["loc"])
     path: KeyPath = (f"{PREFIX}{loc[0]}", *_existing(loc, raw, kind)[1:])
@@ -80,7 +98,8 @@ def _explain(error: ErrorDetails, raw: dict[str, Any], draft: Draft) -> tuple[Ke
     expected = "text, a number, true or false" if is_union else _expected(error)
     value = error["input"]
     message = f"{key_text(path)} is {_shown(value)}; it must be {expected}"
-    return path, draft.problem(message, path, _hint(error, path, draft), code=_code(error))
+    hint = _hint(error, path, draft, host)
+    return path, draft.problem(message, path, hint, host, code=_code(error))
 
 
 def _existing(loc: KeyPath, raw: object, kind: str) -> KeyPath:
@@ -155,7 +174,8 @@ def _expected(error: ErrorDetails) -> str:
     if kind == "string_too_long":
         return f"at most {context['max_length']} characters long"
     if context.get("error"):
-        return f"valid: {context['error']}"
+        # A validator of the model's own: it says what the value must be.
+        return str(context["error"])
     return f"valid: {error['msg']}"
 
 
@@ -170,6 +190,8 @@ def _code(error: ErrorDetails) -> str:
         return "HPC1039"
     if kind == "literal_error":
         return "HPC1041"
+    if kind == "value_error" and isinstance(error["input"], dict):
+        return "HPC1044"
     return "HPC1042" if kind in _LENGTHS else "HPC1040"
 
 
@@ -183,12 +205,12 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _hint(error: ErrorDetails, path: KeyPath, draft: Draft) -> str:
+def _hint(error: ErrorDetails, path: KeyPath, draft: Draft, host: str | None) -> str:
     kind, value = error["type"], error["input"]
     if value is None:
         return "give it a value, or remove the line"
     if kind == "string_type" and not isinstance(value, list | dict):
-        return _quote_hint(path, draft)
+        return _quote_hint(path, draft, host)
     if kind in ("int_type", "float_type", "bool_type") and isinstance(value, str):
         return "remove the quotes, or write it as YAML writes it, e.g. 8 or true"
     if kind == "literal_error":
@@ -198,8 +220,8 @@ def _hint(error: ErrorDetails, path: KeyPath, draft: Draft) -> str:
     return "docs/inventory.md lists every key"
 
 
-def _quote_hint(path: KeyPath, draft: Draft) -> str:
-    definition = draft.definition(str(path[0]))
+def _quote_hint(path: KeyPath, draft: Draft, host: str | None) -> str:
+    definition = draft.definition(str(path[0]), host)
     written = definition.scalar(path[1:]) if definition else None
     quoted = f'"{written}"' if written else "quotes"
     return f"YAML reads it as something else than text: write {quoted}"

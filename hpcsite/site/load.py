@@ -9,7 +9,7 @@ from hpcsite.errors import InvalidSiteError, Location, Problem
 from hpcsite.site.acknowledged import acknowledgements_can_be, marked, unused
 from hpcsite.site.codes import CODES
 from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft
-from hpcsite.site.explain import check_keys
+from hpcsite.site.explain import check_host_keys, check_keys
 from hpcsite.site.folder import Kind, SourceFile, scan_folder
 from hpcsite.site.ini import add_ini
 from hpcsite.site.inventory import read_inventory
@@ -52,10 +52,10 @@ def load_site(path: Path) -> Site:
 def _checked(draft: Draft) -> tuple[list[Problem], list[Problem]]:
     """Find all mistakes, and all warnings with the reasons for which the site accepts them."""
     problems = [*draft.sources.problems, *check_variables(draft)]
-    for check in (check_keys, acknowledgements_can_be, *RULES):
+    for check in (check_keys, check_host_keys, acknowledgements_can_be, *RULES):
         # What is wrong in itself needs no second complaint about its meaning.
-        settled = {p.key for p in problems if p.key.startswith(PREFIX) and _is_error(p)}
-        problems += [problem for problem in check(draft) if problem.key not in settled]
+        settled = {(p.key, p.host) for p in problems if p.key.startswith(PREFIX) and _is_error(p)}
+        problems += [p for p in check(draft) if (p.key, p.host) not in settled]
     warnings = [problem for problem in problems if not _is_error(problem)]
     return [p for p in problems if _is_error(p)], marked(draft, warnings)
 
