@@ -106,8 +106,9 @@ class _Rendered:
 
     def words(self, name: str) -> list[str]:
         """Split a variable's value as a shell would."""
+        text = self._text(name)
         try:
-            return shlex.split(self._text(name))
+            return shlex.split(text)
         except ValueError as error:
             raise UnusableVariableError(
                 name,

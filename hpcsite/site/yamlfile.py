@@ -139,11 +139,13 @@ def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> Probl
         )
     begun = error.context_mark
     context = f" (begun in line {begun.line + 1})" if begun and begun.line != number else ""
+    # The C library gives up on nesting by itself, before it can be measured.
+    code = "HPC1015" if "nesting depth" in str(error.problem) else "HPC1014"
     return Problem(
         f"YAML: {error.problem}{context}",
         Location(path, min(number, max(len(lines) - 1, 0)) + 1),
         hint=_syntax_hint(str(error.problem), line),
-        code="HPC1014",
+        code=code,
     )
 
 

@@ -80,6 +80,7 @@ def test_what_only_ansible_refuses(written: SiteFolder, file: str, text: str, sa
     written.write(file, text)
     (problem,) = written.problems()
     assert says in problem.message
+    assert problem.code == "HPC1025"
     assert problem.where is not None
     assert problem.where.path == written.path / file
     assert "ansible-inventory -i" in problem.hint
@@ -152,6 +153,7 @@ def test_no_hosts(tmp_path: Path) -> None:
     with pytest.raises(InvalidSiteError, match="1 error") as caught:
         load_site(tmp_path)
     assert caught.value.problems[0].message == "the inventory has no hosts"
+    assert caught.value.problems[0].code == "HPC1103"
 
 
 def test_groups_of_groups() -> None:
