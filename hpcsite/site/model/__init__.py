@@ -7,7 +7,7 @@ are in the names: `memory_mib` is MiB (2^20 bytes).
 
 from hpcsite.site.model.accounts import Account, Association, Group, Limits, User
 from hpcsite.site.model.acknowledgement import Acknowledgement
-from hpcsite.site.model.base import PATTERNS, Frozen, Scalar, TresMap
+from hpcsite.site.model.base import FORM, PATTERNS, Frozen, Scalar, TresMap
 from hpcsite.site.model.hardware import Gpus, Hardware, Mig
 from hpcsite.site.model.host import HostKeys
 from hpcsite.site.model.keys import SiteKeys
@@ -30,6 +30,7 @@ from hpcsite.site.model.storage import (
 )
 
 __all__ = [
+    "FORM",
     "PATTERNS",
     "Account",
     "Acknowledgement",

@@ -1,9 +1,10 @@
 """What all models are made of: patterns, types of text and numbers, the frozen base."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 NAME = r"^[a-z][a-z0-9_-]*$"
 LOGIN_NAME = r"^[a-z_][a-z0-9_-]{0,31}$"
@@ -103,15 +104,15 @@ def _count(value: object) -> int | str:
         return value
     if isinstance(value, str) and re.fullmatch(r"[0-9]+[KMGTP]?", value):
         return value
-    msg = "a whole number, or for memory one with K, M, G, T or P behind it, e.g. 512G"
-    raise ValueError(msg)
+    raise PydanticCustomError(
+        FORM, "a whole number, or for memory one with K, M, G, T or P behind it, e.g. 512G"
+    )
 
 
 def _fairshare(value: object) -> int | str:
     if value == "parent" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    msg = "a whole number of shares, or parent"
-    raise ValueError(msg)
+    raise PydanticCustomError(FORM, "a whole number of shares, or parent")
 
 
 # Validators of their own rather than unions: a union's error names each of its members.
@@ -134,6 +135,9 @@ Fairshare = Annotated[
 ]
 TresMap = dict[Annotated[str, Field(pattern=TRES)], TresCount]
 
+# Type of the errors of validators below, whose messages say what a value must be.
+FORM: Final = "form"
+
 
 class Frozen(BaseModel):
     """Base of every model: immutable, and a key that it does not know is an error."""
@@ -145,7 +149,11 @@ def require_one(model: BaseModel, *names: str) -> None:
     """Demand that exactly one of some fields is set; for validators of whole models."""
     given = [name for name in names if getattr(model, name)]
     if len(given) != 1:
-        raise ValueError(f"one with either {' or '.join(names)}, and not with both")
+        raise PydanticCustomError(
+            FORM,
+            "one with either {names}, and not with both",
+            {"names": " or ".join(names)},
+        )
 
 
 def one_of(*names: str) -> ConfigDict:

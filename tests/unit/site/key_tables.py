@@ -3,7 +3,6 @@
 `python -m tests.unit.site.key_tables` writes them into the pages; a test holds the pages to them.
 """
 
-import json
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from hpcsite.site.explain import model_in
+from hpcsite.site.explain import in_yaml, model_in
 from hpcsite.site.groups import FEATURES, RESERVED
 from hpcsite.site.model import HostKeys, SiteKeys
 from tests.unit.site.role_spec import fields_of, plain
@@ -103,17 +102,10 @@ def _rows(model: type[BaseModel], prefix: str, page: str = "") -> Iterator[str]:
 
 def _row(name: str, key: str, field: FieldInfo) -> str:
     assert field.description, name
-    examples = ", ".join(f"`{_yaml(example)}`" for example in field.examples or ())
+    examples = ", ".join(f"`{in_yaml(example)}`" for example in field.examples or ())
     meaning = f"{field.description}; e.g. {examples}" if examples else field.description
     kind = _type(field.annotation)
     return f"| {key} | {kind} | {_default(field)} | {meaning} |"
-
-
-def _yaml(value: object) -> str:
-    """Write an example on one line, as it may stand in YAML."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _doc(model: type[BaseModel]) -> str:
