@@ -74,6 +74,7 @@ def _fields(problem: Problem) -> dict[str, str | int | None]:
         "path": str(where.path) if where else None,
         "line": where.line or None if where else None,
         "key": problem.key,
+        "host": problem.host,
         "hint": problem.hint,
     }
 

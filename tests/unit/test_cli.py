@@ -134,6 +134,7 @@ def test_mistakes_as_json(
         "path": f"{broken}/hosts.yml",
         "line": 2,
         "key": "",
+        "host": "",
         "hint": "YAML is indented with spaces only: replace the tab",
     }
     assert shown.err == ""

@@ -66,7 +66,11 @@ CODES: dict[str, Code] = _codes()
 
 
 def nearest_code(text: str) -> str | None:
-    """Find the code that a mistyped one was probably meant to be, rather one of its area."""
-    found = difflib.get_close_matches(text.upper(), CODES, n=len(CODES))
-    near = [code for code in found if code.startswith(text.upper()[:5])]
-    return next(iter(near or found), None)
+    """Find the code that a mistyped one was probably meant to be.
+
+    Of those that are like it, the one that begins most like it: near numbers are near mistakes.
+    """
+    wanted = text.upper()
+    like = difflib.get_close_matches(wanted, CODES, n=len(CODES))
+    beginnings = (wanted[:length] for length in range(len(wanted), -1, -1))
+    return next((code for begin in beginnings for code in like if code.startswith(begin)), None)
