@@ -113,6 +113,20 @@ def test_what_racks_are_planned_with(
     assert tuple(figure and figure.value for figure in figures) == supplies
 
 
+def test_supplies_that_are_enough_carry_the_power(catalogue: Catalogue) -> None:
+    checked = 0
+    for profile in catalogue.nodes.values():
+        psu, power = profile.psu, power_w(profile)
+        if psu.count and psu.needed_full:
+            assert psu.needed_full.value <= psu.count.value
+        if psu.rating_w and psu.needed_full and power:
+            assert power <= psu.needed_full.value * psu.rating_w.value
+            checked += 1
+        if psu.needed_degraded and psu.needed_full:
+            assert psu.needed_degraded.value < psu.needed_full.value
+    assert checked >= 5
+
+
 def test_heat_is_the_larger_of_power_and_btu(catalogue: Catalogue) -> None:
     heat = {name: heat_w(catalogue.nodes[name]) for name in ("dgx-h100", "dgx-b200", "gh200")}
     assert heat["dgx-h100"] == pytest.approx(11_300, abs=1)
