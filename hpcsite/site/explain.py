@@ -128,7 +128,7 @@ def _missing(path: KeyPath, draft: Draft, example: str) -> Problem:
         message, hint = f"{name} is not set", f"set it in group_vars/all, e.g. `{name}: mysite`"
         return draft.problem(message, path, hint, code="HPC1036")
     message = f"{key_text(tuple(parent))} has no {name}"
-    like = f", e.g. `{name}: {example}`" if example else ""
+    like = f", e.g. `{example}`" if example else ""
     hint = f"add `{name}:` to it{like}; {_KEYS_PAGE} says what it is"
     return draft.problem(message, path, hint, code="HPC1036")
 
@@ -158,11 +158,12 @@ def _fields_at(model: type[BaseModel], loc: KeyPath) -> dict[str, FieldInfo]:
 
 
 def _example(model: type[BaseModel], loc: KeyPath) -> str:
-    """Write an example of the key at a place, as it may stand in YAML; empty if it has none."""
-    field = _fields_at(model, loc[:-1]).get(str(loc[-1]))
-    if field is None or not field.examples:
-        return ""
-    return in_yaml(field.examples[0])
+    """Write the example of a key as a line of YAML, for an item that of its list; or nothing."""
+    for end in range(len(loc), 0, -1):
+        name = str(loc[end - 1])
+        if field := _fields_at(model, loc[: end - 1]).get(name):
+            return f"{name}: {in_yaml(field.examples[0])}" if field.examples else ""
+    return ""
 
 
 def in_yaml(value: object) -> str:
@@ -249,7 +250,7 @@ def _hint(error: ErrorDetails, path: KeyPath, draft: Draft, host: str | None) ->
 def _written_like(path: KeyPath, example: str) -> str:
     page = _KEYS_PAGE if len(path) > 1 else _PAGE
     if example:
-        return f"write it like `{path[-1]}: {example}`; {page} says what it is"
+        return f"write it like `{example}`; {page} says what it is"
     return f"{page} lists every key"
 
 

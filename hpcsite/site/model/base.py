@@ -53,7 +53,7 @@ PATTERNS = {
         "an absolute path of letters, digits, _, . and -, without a / at its end; no part of it "
         "begins with a dot or a hyphen"
     ),
-    MOUNT_OPTION: "one option of nfs(5), without commas and blanks",
+    MOUNT_OPTION: "one option of nfs(5) or mount.lustre(8), without commas and blanks",
     MODE: 'four octal digits in quotes, e.g. "1777"',
     COMMENT: "one line without colons",
     FEATURE: "letters, digits, _, . and -, without spaces",
