@@ -116,6 +116,22 @@ def test_warnings_of_a_valid_site_go_to_stderr(
     )
 
 
+def test_deploy_shows_warnings_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_key(_: Site) -> None:
+        raise CouldNotRunError("no key")
+
+    monkeypatch.setattr("hpcsite.cli.deploy.require_named_user", lambda: None)
+    monkeypatch.setattr("hpcsite.cli.deploy.load_site", lambda _: site(tmp_path, LOOSE, KNOWN))
+    monkeypatch.setattr("hpcsite.cli.deploy.require_key", no_key)
+    assert run(monkeypatch, "deploy", "x") == ExitCode.COULD_NOT_RUN
+    shown = capsys.readouterr().err
+    assert "warning: a.yml:4: loose [HPC1052]" in shown
+    assert "known" not in shown
+    assert shown.endswith("error: no key\n")
+
+
 def test_acknowledged_warnings_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_warnings([KNOWN])
     shown = capsys.readouterr()
