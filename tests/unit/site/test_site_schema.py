@@ -16,7 +16,8 @@ from hpcsite.site.roles import role_options
 from hpcsite.site.schema import DRAFT, site_schema
 
 SCHEMA = site_schema()
-LAB_FILES = sorted((content_dir() / "inventory" / "lab" / "group_vars").rglob("*.yml"))
+INVENTORIES = content_dir() / "inventory"
+FILES = sorted(INVENTORIES.glob("*/*_vars/**/*.yml"))
 
 
 def _below(schema: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON can hold
@@ -65,9 +66,13 @@ def test_each_key_of_a_mapping_has_a_description() -> None:
         assert definition["additionalProperties"] is False, name
 
 
-@pytest.mark.parametrize("path", LAB_FILES, ids=lambda path: path.name)
-def test_variables_of_the_lab_hold(path: Path) -> None:
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(INVENTORIES)))
+def test_variables_of_the_inventories_hold(path: Path) -> None:
     assert _errors(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_lab_is_among_the_inventories() -> None:
+    assert INVENTORIES / "lab" / "group_vars" / "all" / "slurm.yml" in FILES
 
 
 @pytest.mark.parametrize(
