@@ -13,6 +13,7 @@ _TRUE = ("yes", "up", "true", "1")
 _FALSE = ("no", "down", "false", "0")
 _UNLIMITED = ("unlimited", "infinite")
 _WHOLE = re.compile(r"\+?(?:0x(?P<hex>[0-9a-f]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9]\d*))", re.I)
+_DECIMAL = re.compile(r"\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.I)
 _LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "uint64": 2**64 - 1}
 _SIZE = re.compile(r"(?P<number>\d+)(?P<suffix>[KMGTP]?)", re.IGNORECASE | re.ASCII)
 # Each suffix is 1024 times the one before.
@@ -88,7 +89,4 @@ def _number_problem(name: str, value: str, largest: int, unit: str) -> str | Non
 def _is_number(value: str) -> bool:
     if value.lower() in _UNLIMITED:
         return True
-    try:
-        return float(value) >= 0
-    except ValueError:
-        return False
+    return bool(_DECIMAL.fullmatch(value))
