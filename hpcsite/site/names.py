@@ -3,8 +3,9 @@
 import difflib
 import re
 from collections.abc import Iterable
+from functools import cache
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 _CUTOFF = 0.6
 _DIGITS = re.compile(r"\d+")
@@ -13,6 +14,15 @@ _DIGITS = re.compile(r"\d+")
 def fold(names: Iterable[str]) -> str:
     """Fold node names: gpu01, gpu02 → `gpu[01-02]`; empty for none."""
     return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+
+
+@cache
+def unfold(nodes: str) -> tuple[str, ...] | None:
+    """Expand node names as Slurm writes them, `gpu[01-02]`; None for what is no node set."""
+    try:
+        return tuple(NodeSet(nodes, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:
+        return None
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
