@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hpcsite.errors import Location, Problem
+from hpcsite.site.catalogue import Catalogue
 from hpcsite.site.folder import Kind
 from hpcsite.site.inventory import Inventory
-from hpcsite.site.model import HostKeys, SiteKeys
+from hpcsite.site.model import HostKeys, NodeGroup, SiteKeys
 from hpcsite.site.sources import ALL, Definition, KeyPath, Sources, matches
 
 PREFIX = "site_"
@@ -29,6 +30,9 @@ class Draft:
     `keys` holds only what is valid by itself, `invalid` the paths of the rest, and `kept` the
     numbers that the items of a list have in the inventory, so that a mistake in one place does not
     hide those in others. A rule asks for the fields that it depends on.
+
+    `keys.node_groups` has what the hardware profiles of `catalogue` fill in; `declared` has the
+    same groups as they stand in the inventory.
     """
 
     path: Path
@@ -37,6 +41,8 @@ class Draft:
     keys: SiteKeys
     invalid: set[KeyPath] = field(default_factory=set)
     kept: dict[KeyPath, list[int]] = field(default_factory=dict)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    declared: dict[str, NodeGroup] = field(default_factory=dict)
 
     @cached_property
     def raw(self) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Any
 
 from hpcsite.errors import InvalidSiteError, Location, Problem
 from hpcsite.site.acknowledged import acknowledgements_can_be, marked, unused
+from hpcsite.site.catalogue import read_catalogue
 from hpcsite.site.codes import CODES
 from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft
 from hpcsite.site.explain import check_host_keys, check_keys
 from hpcsite.site.folder import Kind, SourceFile, scan_folder
+from hpcsite.site.hardware import with_profiles
 from hpcsite.site.ini import add_ini
 from hpcsite.site.inventory import read_inventory
 from hpcsite.site.model import Host, Site, SiteKeys
@@ -28,12 +30,16 @@ def load_site(path: Path) -> Site:
     Raises `InvalidSiteError` with every mistake found, sorted by where it stands;
     `CouldNotRunError` when `ansible-inventory` cannot be used. Mistakes in how files are written
     come first: while there are any, Ansible cannot say what the others mean. Warnings are never
-    raised; they are in the site, and beside the mistakes in the error.
+    raised; they are in the site, and beside the mistakes in the error. What node groups leave to
+    their hardware profiles is filled in.
     """
     sources = read_sources(path)
     if unreadable := [problem for problem in sources.problems if _is_error(problem)]:
         raise InvalidSiteError(_sorted(unreadable))
-    draft = Draft(path, read_inventory(path), sources, SiteKeys(name="unnamed"))
+    catalogue, hardware_problems = read_catalogue(path)
+    sources.problems += hardware_problems
+    inventory = read_inventory(path)
+    draft = Draft(path, inventory, sources, SiteKeys(name="unnamed"), catalogue=catalogue)
     if not draft.inventory.hosts:
         raise InvalidSiteError([_no_hosts(path)])
     errors, warnings = _checked(draft)
@@ -46,18 +52,27 @@ def load_site(path: Path) -> Site:
         keys=draft.keys,
         hosts=_hosts(draft),
         warnings=tuple(_sorted(warnings)),
+        catalogue=catalogue,
     )
 
 
 def _checked(draft: Draft) -> tuple[list[Problem], list[Problem]]:
     """Find all mistakes, and all warnings with the reasons for which the site accepts them."""
     problems = [*draft.sources.problems, *check_variables(draft)]
-    for check in (check_keys, check_host_keys, acknowledgements_can_be, *RULES):
+    for check in (check_keys, _fill_in, check_host_keys, acknowledgements_can_be, *RULES):
         # What is wrong in itself needs no second complaint about its meaning.
         settled = {(p.key, p.host) for p in problems if p.key.startswith(PREFIX) and _is_error(p)}
         problems += [p for p in check(draft) if (p.key, p.host) not in settled]
     warnings = [problem for problem in problems if not _is_error(problem)]
     return [p for p in problems if _is_error(p)], marked(draft, warnings)
+
+
+def _fill_in(draft: Draft) -> list[Problem]:
+    """Give the node groups what their hardware profiles say; names that are wrong have a rule."""
+    draft.declared = draft.keys.node_groups
+    groups = with_profiles(draft.declared, draft.catalogue)
+    draft.keys = draft.keys.model_copy(update={"node_groups": groups})
+    return []
 
 
 def _is_error(problem: Problem) -> bool:

@@ -8,6 +8,7 @@ half of a deploy that changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -156,9 +157,35 @@ def _site_keys(variables: Mapping[str, Any]) -> SiteKeys:
         if f"site_{field}" in variables
     }
     try:
-        return SiteKeys.model_validate({k: v for k, v in raw.items() if v is not None})
+        keys = SiteKeys.model_validate({k: v for k, v in raw.items() if v is not None})
     except ValidationError as error:
         raise AnsibleFilterError(f"the site's keys are invalid: {error}") from error
+    return _with_profiles(keys, variables)
+
+
+def _with_profiles(keys: SiteKeys, variables: Mapping[str, Any]) -> SiteKeys:
+    """Fill in what node groups leave to their hardware profiles, as `load_site` does."""
+    if not any(group.hardware_profile for group in keys.node_groups.values()):
+        return keys
+    from ansible.errors import AnsibleFilterError
+
+    from hpcsite.errors import InvalidSiteError
+    from hpcsite.site.catalogue import load_catalogue
+    from hpcsite.site.hardware import with_profiles
+
+    # Where Ansible was told of an inventory folder, the site's own profiles are in it.
+    sources = [Path(str(source)) for source in variables.get("ansible_inventory_sources") or ()]
+    folder = next((source for source in sources if source.is_dir()), None)
+    try:
+        catalogue = load_catalogue(folder)
+    except InvalidSiteError as error:
+        raise AnsibleFilterError("\n".join(map(str, error.problems))) from error
+    for name, group in keys.node_groups.items():
+        if group.hardware_profile and group.hardware_profile not in catalogue.nodes:
+            message = f"site_node_groups.{name}: no hardware profile {group.hardware_profile}"
+            raise AnsibleFilterError(message)
+    groups = with_profiles(keys.node_groups, catalogue)
+    return keys.model_copy(update={"node_groups": groups})
 
 
 def _candidate(

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from hpcsite.errors import Location, Problem
+from hpcsite.site.catalogue.models import Catalogue
 from hpcsite.site.model.base import Frozen
 from hpcsite.site.model.host import HostKeys
 from hpcsite.site.model.keys import SiteKeys
@@ -39,6 +40,9 @@ class Site(Frozen):
     keys: SiteKeys
     hosts: dict[str, Host] = Field(description="by name, in inventory order")
     warnings: tuple[Problem, ...] = Field((), description="what is allowed and yet looks wrong")
+    catalogue: Catalogue = Field(
+        default_factory=Catalogue, description="hardware profiles, the site's own among them"
+    )
 
     @property
     def name(self) -> str:
