@@ -39,7 +39,7 @@ class Tree:
     `missing` are the compute nodes on none of its leaves. A switch stands after those below it.
     """
 
-    fabric: str | None = None
+    fabrics: tuple[str, ...] = ()
     leaves: tuple[Leaf, ...] = ()
     uppers: tuple[Upper, ...] = ()
     missing: tuple[str, ...] = ()
@@ -48,21 +48,29 @@ class Tree:
     def roots(self) -> tuple[str, ...]:
         """Switches with none above them; more than one: parts that nothing joins."""
         below = {name for upper in self.uppers for name in upper.switches}
-        names = [switch.name for switch in (*self.leaves, *self.uppers)]
+        names = [*(leaf.name for leaf in self.leaves), *(upper.name for upper in self.uppers)]
         return tuple(name for name in names if name not in below)
 
 
 def slurm_tree(keys: SiteKeys, compute: Iterable[str]) -> Tree:
-    """Find the tree of the compute nodes, in the order in which these are given."""
-    nodes = tuple(dict.fromkeys(compute))
-    fabric = tree_fabric(keys.fabrics, keys.switches, nodes)
-    if fabric is None:
-        return Tree(missing=nodes)
-    switches = {name: each for name, each in keys.switches.items() if each.fabric == fabric}
-    leaves = _leaves(switches, nodes)
-    on_leaf = {node for leaf in leaves for node in leaf.nodes}
-    missing = tuple(node for node in nodes if node not in on_leaf)
-    return Tree(fabric, leaves, _uppers(switches, leaves), missing)
+    """Find the tree of the compute nodes, in the order in which these are given.
+
+    Nodes that are not in the fastest fabric are placed by another one that they are in, such as the
+    Ethernet of nodes without InfiniBand.
+    """
+    missing = tuple(dict.fromkeys(compute))
+    tree = Tree(missing=missing)
+    while fabric := tree_fabric(keys.fabrics, keys.switches, tree.missing):
+        switches = {name: each for name, each in keys.switches.items() if each.fabric == fabric}
+        leaves = _leaves(switches, tree.missing)
+        on_leaf = {node for leaf in leaves for node in leaf.nodes}
+        tree = Tree(
+            (*tree.fabrics, fabric),
+            (*tree.leaves, *leaves),
+            (*tree.uppers, *_uppers(switches, leaves)),
+            tuple(node for node in tree.missing if node not in on_leaf),
+        )
+    return tree
 
 
 def tree_fabric(
@@ -70,7 +78,7 @@ def tree_fabric(
 ) -> str | None:
     """Choose the fabric that jobs are placed by; None if no compute node is plugged in anywhere.
 
-    The one with most compute nodes, of several the fastest, of these the first.
+    The fastest, of several the one with most compute nodes, of these the first.
     """
     plugged = {
         name: len(plugged_nodes(switches, name).intersection(compute))
@@ -79,7 +87,7 @@ def tree_fabric(
     known = [*(name for name in fabrics if name in plugged), *(set(plugged) - set(fabrics))]
     used = [name for name in known if plugged[name]]
     speeds = {name: fabric.speed_gbit_s for name, fabric in fabrics.items()}
-    return max(used, key=lambda name: (plugged[name], speeds.get(name, 0)), default=None)
+    return max(used, key=lambda name: (speeds.get(name, 0), plugged[name]), default=None)
 
 
 def plugged_nodes(switches: Mapping[str, Switch], fabric: str) -> set[str]:
@@ -109,7 +117,7 @@ def _leaves(switches: Mapping[str, Switch], nodes: tuple[str, ...]) -> tuple[Lea
     found = sorted(groups.items(), key=lambda group: [order[name] for name in group[0]])
     names = _Names()
     # A group of one switch has that one's name for sure; the others take what is left.
-    single = {real: names.of(real) for real, _ in found if len(real) == 1}
+    single = {tuple(real): names.of(real) for real, _ in found if len(real) == 1}
     return tuple(
         Leaf(single.get(real) or names.of(real), tuple(members), real) for real, members in found
     )

@@ -41,7 +41,7 @@ def test_two_leaves_under_two_spines_are_under_one() -> None:
     }
     found = tree(leaves | spines)
     assert found == Tree(
-        fabric="ib",
+        fabrics=("ib",),
         leaves=(Leaf("leaf1", NODES[:4], ("leaf1",)), Leaf("leaf2", NODES[4:], ("leaf2",))),
         uppers=(Upper("spine1", ("leaf1", "leaf2"), ("spine1", "spine2")),),
     )
@@ -122,16 +122,33 @@ def test_nodes_on_no_switch_are_missing() -> None:
 @pytest.mark.parametrize(
     ("storage", "chosen"), [({"speed_gbit_s": 200}, "ib"), ({"speed_gbit_s": 800}, "storage")]
 )
-def test_the_fastest_fabric_with_most_nodes_is_the_tree(
-    storage: dict[str, Any], chosen: str
-) -> None:
-    fabrics = {"storage": IB | storage, "ib": IB, "wan": IB | {"speed_gbit_s": 1600}}
+def test_the_fastest_fabric_is_the_tree(storage: dict[str, Any], chosen: str) -> None:
+    fabrics = {"storage": IB | storage, "ib": IB}
+    switches = {"s1": {**leaf("gpu[01-08]"), "fabric": "storage"}, "leaf1": leaf("gpu[01-08]")}
+    assert tree(switches, fabrics=fabrics).fabrics == (chosen,)
+
+
+def test_of_two_as_fast_that_of_most_nodes_is_the_tree() -> None:
+    switches = {"s1": {**leaf("gpu[01-07]"), "fabric": "storage"}, "leaf1": leaf("gpu[01-08]")}
+    assert tree(switches, fabrics={"storage": IB, "ib": IB}).fabrics == ("ib",)
+    switches["s1"] = {**leaf("gpu[01-08]"), "fabric": "storage"}
+    assert tree(switches, fabrics={"storage": IB, "ib": IB}).fabrics == ("storage",)
+
+
+def test_nodes_without_the_fabric_are_placed_by_another() -> None:
     switches = {
-        "s1": {**leaf("gpu[01-08]"), "fabric": "storage"},
         "leaf1": leaf("gpu[01-08]"),
-        "edge": {**leaf("gpu01"), "fabric": "wan"},
+        "access": {**leaf(["login1", "gpu[01-08]"], "top"), "fabric": "lan"},
+        "top": {**above(), "fabric": "lan"},
     }
-    assert tree(switches, fabrics=fabrics).fabric == chosen
+    lan = {"kind": "ethernet", "speed_gbit_s": 25}
+    found = tree(switches, ("login1", *NODES), fabrics={"lan": lan, "ib": IB})
+    assert found.fabrics == ("ib", "lan")
+    assert [(each.name, fold(each.nodes)) for each in found.leaves] == [
+        ("leaf1", "gpu[01-08]"),
+        ("access", "login1"),
+    ]
+    assert found.missing == ()
 
 
 def test_uplinks_in_a_circle_or_to_nowhere_end() -> None:
