@@ -21,7 +21,7 @@ _IGNORED_SUFFIXES = (
 )
 # Says which entries Ansible passes over.
 _Skip = Callable[[Path], bool]
-_IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins", "secrets")
+_IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins", "secrets", "hardware")
 
 
 class Kind(Enum):

@@ -174,3 +174,11 @@ def test_reading_touches_nothing(written: SiteFolder) -> None:
     before = sorted((path, path.stat().st_mtime_ns) for path in written.path.rglob("*"))
     written.load()
     assert sorted((path, path.stat().st_mtime_ns) for path in written.path.rglob("*")) == before
+
+
+def test_profiles_of_the_site_are_no_inventory(written: SiteFolder) -> None:
+    """Files of hardware/ are the catalogue's: neither Ansible nor hpcsite takes them for hosts."""
+    written.write("hardware/ours.yml", "nodes:\n  ours-h100:\n    title: Ours\n")
+    site = written.load()
+    assert list(site.hosts) == ["head", "login", "gpu01", "gpu02"]
+    assert "nodes" not in read_inventory(written.path).groups
