@@ -20,6 +20,7 @@ from hpcsite.site.model import Gpus, Hardware, Mig, NodeGroup
 from hpcsite.site.names import unfold
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
+_INSTANCE = re.compile(r"\d+g\.\d+gb", re.ASCII)
 _SHARED = ("shard", "mps")
 
 
@@ -127,15 +128,19 @@ def gpu_ranges(text: str) -> list[tuple[int, int]]:
 
 
 def mig_gres_type(profile: str) -> str:
-    """Name the GRES type of a MIG profile: `1g.10gb`; of `1g.10gb+me` it is `1g.10gb.me`."""
-    return profile.replace("+", ".")
+    """Name the GRES type of a MIG profile: `1g.10gb`, and so of `1g.10gb+me`.
+
+    slurmd names instances by slices and memory alone.
+    """
+    found = _INSTANCE.search(profile)
+    return found[0] if found else profile
 
 
 def gres_of(group: NodeGroup, node: str | None = None) -> tuple[NodeGres, ...]:
     """Give the GRES of a node of a group that has its profile filled in.
 
-    First the whole GPUs, then MIG instances by type, then shards and MPS, which spread over the
-    whole GPUs. Without a node: of one that no entry of `mig` names.
+    First the whole GPUs, then MIG instances by type, then shards and MPS, which are of nodes
+    without instances only. Without a node: of one that no entry of `mig` names.
     """
     if group.gpus is None:
         return ()
@@ -143,14 +148,14 @@ def gres_of(group: NodeGroup, node: str | None = None) -> tuple[NodeGres, ...]:
     whole = tuple(gpu for gpu in range(group.gpus.count) if gpu not in layouts)
     found = [NodeGres("gpu", len(whole), group.gpus.type or "", whole)] if whole else []
     instances: dict[str, int] = {}
-    on: dict[str, list[int]] = {}
+    on: dict[str, dict[int, None]] = {}
     for gpu, layout in layouts.items():
         for profile, count in layout.items():
             kind = mig_gres_type(profile)
             instances[kind] = instances.get(kind, 0) + count
-            on.setdefault(kind, []).append(gpu)
+            on.setdefault(kind, {})[gpu] = None
     found += [NodeGres("gpu", number, kind, tuple(on[kind])) for kind, number in instances.items()]
     for name, number in zip(_SHARED, (group.shards, group.mps), strict=True):
-        if number and whole:
+        if number and not layouts:
             found.append(NodeGres(name, number, gpus=whole))
     return tuple(found)

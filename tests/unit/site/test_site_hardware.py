@@ -117,9 +117,19 @@ def test_gres_of_shares() -> None:
     assert gres(gpus={"count": 2}, mps=200) == ["gpu:2", "mps:200"]
 
 
-def test_gres_types_hold_no_plus() -> None:
+def test_instances_are_named_by_slices_and_memory() -> None:
     assert mig_gres_type("1g.10gb") == "1g.10gb"
-    assert mig_gres_type("1g.10gb+me") == "1g.10gb.me"
+    assert mig_gres_type("1g.10gb+me") == "1g.10gb"
+    entry = {"gpus": "0", "profiles": {"1g.10gb": 6, "1g.10gb+me": 1}}
+    (found,) = gres_of(group(gpus={"count": 1}, mig=[entry]))
+    assert (str(found), found.gpus) == ("gpu:1g.10gb:7", (0,))
+
+
+def test_nodes_with_instances_have_no_shares() -> None:
+    entry = {"nodes": "a", "gpus": "0", "profiles": {"1g.10gb": 7}}
+    values = {"gpus": {"count": 2}, "mig": [entry], "shards": 8}
+    assert gres("a", **values) == ["gpu:1", "gpu:1g.10gb:7"]
+    assert gres("b", **values) == ["gpu:2", "shard:8"]
 
 
 def test_a_loaded_site_has_what_its_profiles_say(folder: SiteFolder) -> None:
