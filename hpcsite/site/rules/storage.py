@@ -1,20 +1,14 @@
-"""Shared storage: server, exports and clients belong together, and no mount hides the system."""
+"""NFS: server, exports and clients belong together; and all the rules of other storage."""
 
 from collections.abc import Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.names import did_you_mean, fold
+from hpcsite.site.rules import filesystems, homes, mounts, targets
+from hpcsite.site.rules.mounts import system_tree, within
 
 _KEY = "nfs_exports"
-# Folders that a machine needs of its own, with all that is below them …
-_SYSTEM_TREES = (
-    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root"),
-    *("/run", "/sbin", "/sys", "/tmp", "/usr", "/var"),  # noqa: S108 - nothing is written there
-)
-# … but for these, which the Filesystem Hierarchy Standard or custom leaves to a site.
-_ALLOWED = ("/usr/local", "/var/opt", "/var/scratch", "/var/www")
-
 _VERSION = "leave it out: hpcsite mounts NFS 4.2, which all supported systems have"
 _TRANSPORT = "use `rdma: true` of the export in its place; without it, NFS runs over TCP"
 _BOOT = "leave it out: hpcsite's mount units say when it is mounted, at boot or with `automount`"
@@ -117,7 +111,7 @@ def exports_are_not_hidden(draft: Draft) -> Iterator[Problem]:
             here = (other.server or only) == host
             if other is export or not (other.mount if here else host in clients):
                 continue
-            if _within(export.path, (mounted,)):
+            if within(export.path, (mounted,)):
                 yield draft.problem(
                     f"{export.path} of {host} cannot be exported: "
                     f"{other.path} is mounted there on {mounted}",
@@ -132,7 +126,7 @@ def folders_are_no_system_s(draft: Draft) -> Iterator[Problem]:
     """No mount hides, and no export gives away, what a machine needs of its own."""
     for number, export in draft.entries(_KEY, "path", "mount"):
         for name, folder in (("path", export.path), ("mount", export.mount)):
-            if folder is not None and (tree := _system_tree(folder)):
+            if folder is not None and (tree := system_tree(folder)):
                 what = "shared" if name == "path" else "mounted over"
                 yield draft.problem(
                     f"{folder} cannot be {what}: {tree} is the system's own",
@@ -140,16 +134,6 @@ def folders_are_no_system_s(draft: Draft) -> Iterator[Problem]:
                     "choose a folder such as /home, /shared, /srv/… or /opt/…",
                     code="HPC1408",
                 )
-
-
-def _system_tree(folder: str) -> str | None:
-    if _within(folder, _ALLOWED):
-        return None
-    return _within(folder, _SYSTEM_TREES)
-
-
-def _within(folder: str, trees: tuple[str, ...]) -> str | None:
-    return next((t for t in trees if folder == t or folder.startswith(f"{t}/")), None)
 
 
 def options_are_not_hpcsite_s(draft: Draft) -> Iterator[Problem]:
@@ -252,4 +236,8 @@ RULES = (
     folders_have_groups,
     homes_are_below_mounts,
     containers_cannot_share,
+    *mounts.RULES,
+    *homes.RULES,
+    *filesystems.RULES,
+    *targets.RULES,
 )
