@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from hpcsite.site.model.base import Frozen, Hostlist, Name, one_of, require_one
+from hpcsite.site.model.base import CatalogueName, Frozen, Hostlist, Name, one_of, require_one
 
 
 class RackFeed(Frozen):
@@ -19,9 +19,17 @@ class RackItem(Frozen):
     model_config = one_of("hosts", "switch")
 
     hosts: Hostlist | None = Field(
-        None, description="hosts of one kind, the first of them lowest", examples=["gpu[001-004]"]
+        None,
+        description="hosts of one kind, in the order of their names, the first lowest",
+        examples=["gpu[001-004]"],
     )
     switch: Name | None = Field(None, description="in place of hosts: one of site_switches")
+    profile: CatalogueName | None = Field(
+        None,
+        description="profile of the hardware catalogue; not set: that of the hosts' node group, or "
+        "of the switch",
+        examples=["generic-cpu"],
+    )
     u: int = Field(ge=1, description="lowest unit, counted from 1 at the bottom", examples=[3])
     feeds: dict[Name, Annotated[int, Field(ge=1)]] = Field(
         {},

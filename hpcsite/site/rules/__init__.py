@@ -11,6 +11,7 @@ from hpcsite.site.rules import (
     groups,
     hosts,
     lab,
+    racks,
     rdma,
     slurm,
     storage,
@@ -28,4 +29,5 @@ RULES: tuple[Rule, ...] = (
     *lab.RULES,
     *rdma.RULES,
     *storage.RULES,
+    *racks.RULES,
 )
