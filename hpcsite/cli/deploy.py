@@ -11,6 +11,7 @@ from hpcsite import report
 from hpcsite.cli import console
 from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.deploy.deploy import deploy
+from hpcsite.deploy.features import not_applied, require_deployed_features
 from hpcsite.deploy.options import LAYERS, Options
 from hpcsite.deploy.outcome import Outcome
 from hpcsite.deploy.plan.make import make_plan
@@ -81,6 +82,9 @@ def command(
         )
     site = load_site(inventory)
     console.print_warnings(site.warnings)
+    require_deployed_features(site)
+    if left := not_applied(site):
+        console.say(left)
     require_key(site)
     options = Options(
         limit=limit,

@@ -10,7 +10,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from hpcsite.cli import console
 from hpcsite.errors import UsageError
-from hpcsite.site.groups import FEATURES, RESERVED
+from hpcsite.site.groups import FEATURES
 from hpcsite.site.rules.hosts import is_node_name
 from hpcsite.site.starter import Machine, Starter, copy_lab, write_starter
 
@@ -137,7 +137,7 @@ def _group(names: list[str]) -> str:
     """Name the node group after the nodes: gpu01, gpu02 → gpu."""
     stems = {re.sub(r"[^A-Za-z]+$", "", name) for name in names}
     stem = re.sub(r"[^a-z0-9]+", "_", stems.pop().lower()) if len(stems) == 1 else ""
-    taken = {*FEATURES, *RESERVED, *names, "all", "ungrouped", "default"}
+    taken = {*FEATURES, *names, "all", "ungrouped", "default"}
     return stem if stem and stem[0].isalpha() and stem not in taken else "compute"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hpcsite.errors import Location, Problem
 from hpcsite.site.draft import Draft
-from hpcsite.site.groups import FEATURES, IMPLICIT, RESERVED
+from hpcsite.site.groups import FEATURES, IMPLICIT
 from hpcsite.site.names import did_you_mean, fold, nearest
 
 _ACCOUNTED = ", e.g. the same one; jobs are accounted from the start"
@@ -24,7 +24,7 @@ def unknown_groups(draft: Draft) -> dict[str, str | None]:
     known = _known(draft)
     declared = {mention.name for mention in draft.sources.groups if mention.declares}
     names = sorted((declared | set(draft.inventory.groups)) - known)
-    return {name: None if name in RESERVED else nearest(name, known) for name in names}
+    return {name: nearest(name, known) for name in names}
 
 
 def _is_mistyped(draft: Draft, group: str) -> bool:
@@ -37,15 +37,7 @@ def groups_are_known(draft: Draft) -> Iterator[Problem]:
     # With one of these keys broken, any group may be a node group or one of the site's own.
     sure = draft.names("node_groups") is not None and draft.is_whole("custom_groups")
     for name, meant in unknown_groups(draft).items():
-        if name in RESERVED:
-            yield draft.group_problem(
-                f"the group {name} is kept for {RESERVED[name]}, "
-                "which this version of hpcsite does not set up",
-                name,
-                "take the group out of the inventory, or give it another name",
-                code="HPC1111",
-            )
-        elif meant or sure:
+        if meant or sure:
             yield draft.group_problem(
                 f"unknown group {name}", name, _unknown_hint(draft, meant), code="HPC1110"
             )
@@ -137,7 +129,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
             yield draft.group_problem(
                 f"{feature.name} has {len(hosts)} hosts ({fold(hosts)}); it can have one",
                 feature.name,
-                "keep one host in it; a standby is not supported yet",
+                _one_hint(feature.name),
                 code="HPC1118",
             )
         for need in feature.needs if hosts else ():
@@ -149,6 +141,25 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                     f"put a host into {need}" + _NEED_HINTS.get(need, ""),
                     code="HPC1119",
                 )
+
+
+def _one_hint(name: str) -> str:
+    if name == "slurm_controller":
+        return "keep one host in it; those that stand by go to slurm_backup_controller"
+    return "keep one host in it"
+
+
+def backups_are_other_hosts(draft: Draft) -> Iterator[Problem]:
+    """Check that no controller stands by for itself."""
+    groups = draft.inventory.groups
+    backups = groups.get("slurm_backup_controller", frozenset())
+    for host in sorted(backups & groups.get("slurm_controller", frozenset())):
+        yield draft.host_problem(
+            f"{host} is the controller and its own backup",
+            host,
+            "put another host into slurm_backup_controller, or remove the group",
+            code="HPC1124",
+        )
 
 
 def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
@@ -212,6 +223,7 @@ RULES = (
     groups_are_not_empty,
     hosts_have_groups,
     features_are_complete,
+    backups_are_other_hosts,
     compute_nodes_have_node_groups,
     node_groups_are_disjoint,
     login_is_not_compute,

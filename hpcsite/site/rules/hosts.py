@@ -16,6 +16,7 @@ _RESERVED = frozenset({"all", "default", "localhost", "none"})
 _DOCUMENTATION = tuple(
     ip_network(text) for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 )
+_LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _Address = IPv4Address | IPv6Address
 
 
@@ -71,6 +72,22 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
                 "host names are the same in upper and lower case: rename one",
                 code="HPC1106",
             )
+
+
+def numbers_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """No two names differ by leading zeros only."""
+    seen: dict[str, list[str]] = {}
+    for host in draft.inventory.hosts:
+        plain = _LEADING_ZEROS.sub("", host.lower())
+        others = seen.setdefault(plain, [])
+        if others and others[0].lower() != host.lower():
+            yield draft.host_problem(
+                f"the names {others[0]} and {host} differ by leading zeros only",
+                host,
+                "to Slurm they are two nodes: rename one, or remove it if they are one machine",
+                code="HPC1107",
+            )
+        others.append(host)
 
 
 def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
@@ -192,6 +209,7 @@ def _unusable(address: _Address, *, alone: bool) -> str | None:
 RULES = (
     names_are_valid,
     names_are_distinct,
+    numbers_are_distinct,
     hosts_have_addresses,
     addresses_are_valid,
     addresses_are_distinct,

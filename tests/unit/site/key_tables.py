@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from hpcsite.site.explain import in_yaml, model_in
-from hpcsite.site.groups import FEATURES, RESERVED
+from hpcsite.site.groups import FEATURES
 from hpcsite.site.model import HostKeys, SiteKeys
 from tests.unit.site.role_spec import fields_of, plain
 
@@ -59,9 +59,10 @@ def _groups() -> str:
         needs = ", ".join(f"`{need}`" for need in feature.needs)
         one = "; one host" if feature.hosts == 1 else ""
         lines.append(f"| `{feature.name}` | {feature.meaning}{one} | {needs} |")
-    reserved = ", ".join(f"`{name}`" for name in sorted(RESERVED))
-    if reserved:
-        lines += ["", f"Kept for later versions, and refused until then: {reserved}."]
+    left = ", ".join(f"`{feature.name}`" for feature in FEATURES.values() if not feature.deployed)
+    if left:
+        refused = "a site that has any is checked by `validate`, and refused by `deploy`"
+        lines += ["", f"This version does not set up {left} yet: {refused} at once."]
     return "\n".join(lines)
 
 
