@@ -30,11 +30,14 @@ def slurm_configuration(
     from ansible.errors import AnsibleFilterError
 
     from hpcsite.errors import InvalidSiteError
+    from hpcsite.site.topology import slurm_tree
+    from hpcsite.slurm.cluster import Controller, Paths, Server
     from hpcsite.slurm.configuration import configure
-    from hpcsite.slurm.render import Controller, Paths
 
     keys = _site_keys(hostvars[controller])
     database = [str(name) for name in groups.get("slurm_dbd", [])]
+    compute = [str(name) for name in groups.get("slurm_compute", ())]
+    group_of = {str(node): name for name in keys.node_groups for node in groups.get(name, ())}
     try:
         result = configure(
             keys,
@@ -42,23 +45,21 @@ def slurm_configuration(
                 name=controller,
                 address=_address(controller, hostvars[controller]),
                 database_host=database[0] if database else None,
+                backups=tuple(
+                    Server(str(name), _address(str(name), hostvars[name]))
+                    for name in groups.get("slurm_backup_controller", ())
+                ),
             ),
             Paths(state_dir=str(paths["state_dir"]), spool_dir=str(paths["spool_dir"])),
-            [
-                _candidate(str(name), hostvars[name], keys, groups)
-                for name in groups.get("slurm_compute", ())
-            ],
+            [_candidate(name, hostvars[name], group_of.get(name, "")) for name in compute],
             str(standing),
             str(version),
+            None if keys.topology == "none" else slurm_tree(keys, compute),
         )
     except InvalidSiteError as error:
         raise AnsibleFilterError("\n".join(map(str, error.problems))) from error
     return {
-        "files": {
-            "slurm.conf": result.slurm_conf,
-            "gres.conf": result.gres_conf,
-            "cgroup.conf": result.cgroup_conf,
-        },
+        "files": result.files,
         "problems": result.problems,
         "drain": list(result.drain),
         "sound": list(result.sound),
@@ -78,17 +79,18 @@ def slurm_action(
     """Say what slurmctld needs to run on the new files: none, reconfigure or restart.
 
     `applied` is what slurmctld took over from the last deploy, `standing` the slurm.conf that this
-    one found, `written` the names of the files that it had to write. Both count: a file that
-    somebody else changed may or may not have been taken over.
+    one found, `written` the names of the files that it had to write or remove. Both count: a file
+    that somebody else changed may or may not have been taken over.
     """
     from hpcsite.slurm.change import needed_action, stronger
 
     after = str(new["slurm.conf"])
-    others = [name for name in new if name != "slurm.conf"]
+    # A file that is no longer there is a change too.
+    others = {*applied, *new, *written} - {"slurm.conf"}
     since_applied = needed_action(
         str(applied.get("slurm.conf", "")),
         after,
-        others_changed=any(applied.get(name, "") != new[name] for name in others),
+        others_changed=any(applied.get(name, "") != new.get(name, "") for name in others),
         version=str(version),
     )
     if not written:
@@ -188,12 +190,9 @@ def _with_profiles(keys: SiteKeys, variables: Mapping[str, Any]) -> SiteKeys:
     return keys.model_copy(update={"node_groups": groups})
 
 
-def _candidate(
-    name: str, variables: Mapping[str, Any], keys: SiteKeys, groups: Mapping[str, Sequence[str]]
-) -> Candidate:
+def _candidate(name: str, variables: Mapping[str, Any], group: str) -> Candidate:
     from hpcsite.slurm.hardware import Candidate, Evidence
 
-    group = next((group for group in keys.node_groups if name in groups.get(group, ())), "")
     result = _plain(variables[EVIDENCE]) if EVIDENCE in variables else None
     # A skipped task leaves a result too: in check mode there may be no slurmd to ask yet.
     evidence = None
