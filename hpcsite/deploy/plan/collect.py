@@ -113,7 +113,9 @@ class Collector:
             self._other(result)
 
     def _found(self, host: str, item: Item) -> None:
-        self.findings.changes.append((host, item))
+        # Whatever a text came from, a task's name included: no secret goes further than here.
+        masked = type(item).model_validate(self._masker.value(item.model_dump(mode="json")))
+        self.findings.changes.append((host, masked))
 
     def _file(self, result: Result) -> None:
         path = result.path
@@ -192,19 +194,19 @@ class Collector:
 
     def _account(self, result: Result) -> None:
         text, _ = diffs.text_of(result.values, self._masker)
-        what = self._masker.text(f"{result.task}: {_details(result)}".removesuffix(": "))
+        what = f"{result.task}: {_details(result)}".removesuffix(": ")
         system = _ACCOUNT_MODULES[result.module]
         self._found(result.host, AccountChange(system=system, what=what, diff=text))
 
     def _other(self, result: Result) -> None:
-        details = self._masker.text(_details(result))
+        details = _details(result)
         item = OtherChange(
             layer=result.layer, task=result.task, details=(details,) if details else ()
         )
         self._found(result.host, item)
 
     def _state(self, result: Result) -> None:
-        state = result.values.get("state") or {}
+        state = self._masker.value(result.values.get("state") or {})
         self.findings.states[result.host] = HostState(**state)
 
     def _skip(self, skip: Skip) -> None:
