@@ -6,11 +6,13 @@ from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.rules import (
     accounts,
+    addresses,
     connection,
     general,
     groups,
     hosts,
     lab,
+    network,
     racks,
     rdma,
     slurm,
@@ -24,6 +26,8 @@ RULES: tuple[Rule, ...] = (
     *groups.RULES,
     *hosts.RULES,
     *connection.RULES,
+    *network.RULES,
+    *addresses.RULES,
     *slurm.RULES,
     *accounts.RULES,
     *lab.RULES,

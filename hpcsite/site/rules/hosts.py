@@ -184,6 +184,11 @@ def ssh_destinations_are_distinct(draft: Draft) -> Iterator[Problem]:
             )
 
 
+def cluster_address(variables: dict[str, Any]) -> _Address | None:
+    """Address by which others reach the host of these variables; None if it is none."""
+    return _parsed(_address_variable(variables)[1])
+
+
 def _address_variable(variables: dict[str, Any]) -> tuple[str, Any]:
     """Name and value of what gives the address; None if nothing does."""
     if variables.get("site_address") is not None:
