@@ -1,4 +1,4 @@
-"""Users and Unix groups: one id each, everywhere the same."""
+"""Users and Unix groups: one id each, everywhere the same; and the rules of Slurm's accounts."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import User
 from hpcsite.site.names import did_you_mean
+from hpcsite.site.rules import associations, slurm_accounts
 from hpcsite.site.sources import KeyPath
 
 # Debian policy 9.2.2 keeps 60000-64999 for packages (slurm is 64030); systemd's documentation of
@@ -149,4 +150,6 @@ RULES = (
     users_have_groups,
     ssh_keys_are_public,
     verify_user_is_present,
+    *slurm_accounts.RULES,
+    *associations.RULES,
 )
