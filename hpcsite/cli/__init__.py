@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "Say what a code of a mistake in a site description means, and what to do.",
     "lab": "Make, show, reset and remove the machines of a virtual site on this computer.",
     "image": "Build images of nodes, with all packages, for a lab or a site's own provisioning.",
+    "render": "Write what a deploy would write, from the inventory alone, to review.",
     "plan": "Say what a deploy would change, from the machines as they are; change nothing.",
     "deploy": "Make the machines match the site description.",
     "verify": "Prove that the cluster works: run the verification suites.",

@@ -63,10 +63,10 @@ def test_what_a_partition_leaves_out_is_not_in_its_line() -> None:
     )
 
 
-def test_a_free_parameter_of_a_partition_stands_once() -> None:
-    fields = {"oversubscribe": "EXCLUSIVE", "parameters": {"OverSubscribe": "FORCE", "LLN": True}}
+def test_free_parameters_of_a_partition_come_last() -> None:
+    fields = {"oversubscribe": "EXCLUSIVE", "parameters": {"LLN": True}}
     line = slurm_conf(keys(partitions=[GPU | fields])).splitlines()[-1]
-    assert line.endswith("State=UP OverSubscribe=FORCE LLN=YES")
+    assert line.endswith("State=UP OverSubscribe=EXCLUSIVE LLN=YES")
 
 
 def test_backup_controllers_follow_the_primary_in_order() -> None:
