@@ -35,14 +35,25 @@ OWNED: dict[str, str] = {
     "slurmuser": _FIXED,
     "statesavelocation": "use slurmctld_state_dir in its place",
     "taskplugin": _TRACKING,
+    "topologyplugin": "use site_slurm_topology in its place",
 }
 
 OWNED_OF_PARTITION: dict[str, str] = {
+    "allowaccounts": "use allow_accounts in its place",
+    "allowgroups": "use allow_groups in its place",
+    "allowqos": "use allow_qos in its place",
     "default": "use default in its place",
     "defaulttime": "use default_time in its place",
+    "maxnodes": "use max_nodes in its place",
     "maxtime": "use max_time in its place",
     "nodes": "use node_groups in its place",
+    "oversubscribe": "use oversubscribe in its place",
     "partitionname": "use name in its place",
+    "preemptmode": "use preempt_mode in its place",
+    "priority": "use priority_tier in its place",
+    "prioritytier": "use priority_tier in its place",
+    "qos": "use qos in its place",
+    "shared": "use oversubscribe in its place",
     "state": "use state in its place",
 }
 

@@ -14,7 +14,7 @@ from hpcsite.site.hardware import (
     with_profiles,
 )
 from hpcsite.site.model import Gpus, Hardware, NodeGroup
-from tests.golden.test_rendered_files import load_filters
+from tests.unit.roles.test_modules import load
 from tests.unit.site.mini import SiteFolder
 
 SLURM = "group_vars/all/slurm.yml"
@@ -162,7 +162,7 @@ def test_ansible_sees_what_a_loaded_site_has(folder: SiteFolder) -> None:
         "site_partitions": [{"name": "gpu", "node_groups": ["gpu"], "default": True}],
         "ansible_inventory_sources": (str(folder.path),),
     }
-    files = load_filters("hpcsite_slurm").slurm_configuration(
+    files = load("filter", "hpcsite_slurm").slurm_configuration(
         {"head": variables, "gpu01": variables},
         "head",
         {"slurm_compute": ["gpu01"], "gpu": ["gpu01"]},
