@@ -30,8 +30,8 @@ SECRET_FILES = (
 )
 # `StoragePass=…`, `password: …`, `api_token = …`, also behind the marks of a diff.
 _SETTING = re.compile(
-    r"(?P<key>\b[\w.-]*(?:pass|passwd|password|passphrase|secret|token|credentials?"
-    r"|(?:api|private|secret|access)[_-]?key)[\w-]*[\"']?\s*[:=]\s*)(?P<value>[^\s].*)$",
+    r"(?P<key>\b[\w.-]{0,64}(?:pass|passwd|password|passphrase|secret|token|credentials?"
+    r"|(?:api|private|secret|access)[_-]?key)[\w-]{0,64}[\"']?[ \t]*[:=][ \t]*)(?P<value>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 # Shorter ones would mask words that happen to be the same.

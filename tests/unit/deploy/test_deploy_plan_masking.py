@@ -78,6 +78,10 @@ def test_other_lines_are_left_alone(line: str) -> None:
     assert Masker().text(line) == line
 
 
+def test_an_empty_setting_does_not_hide_the_next_line() -> None:
+    assert Masker().text("password:\nhost: mail\n") == "password:\nhost: mail\n"
+
+
 @pytest.mark.parametrize(
     ("path", "secret"),
     [
