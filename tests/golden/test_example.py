@@ -1,12 +1,24 @@
-"""The example of a production site: nothing is wrong with it, and it is what it says it is."""
+"""The example of a production site: nothing is wrong with it, and its files are as expected.
+
+After a change that is meant: `HPCSITE_UPDATE_GOLDEN=1 pytest tests/golden`, then read the diff.
+"""
+
+import os
+from pathlib import Path
 
 import pytest
 
+from hpcsite.deploy.render import render_site, write_files
 from hpcsite.paths import content_dir
 from hpcsite.site.load import load_site
 from hpcsite.site.model import Site
 
 FOLDER = content_dir() / "inventory" / "example-h100"
+EXPECTED = Path(__file__).parent / "expected" / "example-h100"
+FILES = {
+    *("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "slurmdbd.conf"),
+    *("exports.nfs1", "hosts", "accounts"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +28,20 @@ def example() -> Site:
 
 def test_nothing_is_wrong_with_it(example: Site) -> None:
     assert [warning for warning in example.warnings if not warning.acknowledged] == []
+
+
+def test_files_are_as_expected(example: Site) -> None:
+    files = render_site(example)
+    if os.environ.get("HPCSITE_UPDATE_GOLDEN"):
+        write_files(files, EXPECTED)
+    assert set(files) == FILES
+    assert {path.name for path in EXPECTED.iterdir()} == FILES
+    for name, text in files.items():
+        assert text == (EXPECTED / name).read_text(encoding="utf-8"), name
+
+
+def test_files_hold_no_secret(example: Site) -> None:
+    assert "StoragePass=***" in render_site(example)["slurmdbd.conf"]
 
 
 def test_it_is_the_site_that_the_docs_speak_of(example: Site) -> None:
