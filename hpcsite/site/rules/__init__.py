@@ -24,6 +24,7 @@ from hpcsite.site.rules import (
     slurm_keys,
     storage,
     tres,
+    versions,
 )
 
 Rule = Callable[[Draft], Iterator[Problem]]
@@ -48,4 +49,5 @@ RULES: tuple[Rule, ...] = (
     *rdma.RULES,
     *storage.RULES,
     *racks.RULES,
+    *versions.RULES,
 )

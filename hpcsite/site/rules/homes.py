@@ -100,7 +100,12 @@ def _whose(users: list[tuple[int, User]]) -> str:
 
 
 def state_is_where_it_is_shared(draft: Draft) -> Iterator[Problem]:
-    """Doubt a controller's state below a mount point of which it sees nothing."""
+    """Doubt a controller's state below a mount point of which it sees nothing.
+
+    Where others stand by, it must be shared, which is a rule of its own (rules.backup).
+    """
+    if draft.inventory.groups.get("slurm_backup_controller"):
+        return
     shared = _shared(draft)
     for host in sorted(draft.inventory.groups.get("slurm_controller", ())):
         folder = draft.inventory.hosts[host].get(STATE_DIR)
