@@ -47,7 +47,8 @@ def plan_text(plan: Plan, *, folder: Path) -> Text:
         text.append("\n")
         text.append_text(failure_texts(plan.failures, folder))
     for hint in _hints(plan):
-        text.append("\nhint: ", style="cyan")
+        text.append("" if text.plain.endswith("\n\n") else "\n")
+        text.append("hint: ", style="cyan")
         text.append(f"{hint}\n")
     return text
 
