@@ -1,27 +1,12 @@
-"""Associations: users in accounts whom the site describes, each once; and what they may hold."""
+"""Associations: users in accounts, both of whom the site describes, each once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.names import did_you_mean
-from hpcsite.site.sources import KeyPath
-from hpcsite.slurm.tres import EXAMPLES, PLAIN, read_count, read_tres
 
 _PARTS = {"user": "users", "account": "accounts", "partition": "partitions"}
-# Keys that hold limits by TRES.
-_LIMITS = {
-    "qos": ("max_tres_per_user", "max_tres_per_job", "grp_tres"),
-    "accounts": ("grp_tres", "max_tres_per_job"),
-    "associations": ("grp_tres",),
-}
-# What people write for a TRES, and how Slurm calls it.
-_MEANT = {
-    **dict.fromkeys(("gpu", "gpus", "gres"), "gres/gpu"),
-    **dict.fromkeys(("cpus", "core", "cores"), "cpu"),
-    **dict.fromkeys(("memory", "ram"), "mem"),
-    "nodes": "node",
-}
 
 
 def associations_have_ends(draft: Draft) -> Iterator[Problem]:
@@ -84,42 +69,8 @@ def associations_are_of_the_user_s_accounts(draft: Draft) -> Iterator[Problem]:
             )
 
 
-def limits_are_of_tres(draft: Draft) -> Iterator[Problem]:
-    """Limits are of TRES that Slurm knows, and only sizes have units."""
-    for key, names in _LIMITS.items():
-        for number, entry in draft.entries(key):
-            for name in names:
-                path: KeyPath = (f"site_{key}", number, name)
-                yield from _limits(draft, path, getattr(entry, name))
-
-
-def _limits(
-    draft: Draft, path: KeyPath, limits: Mapping[str, int | str] | None
-) -> Iterator[Problem]:
-    for text, count in (limits or {}).items():
-        tres = read_tres(text)
-        if tres is None:
-            meant = _MEANT.get(text)
-            yield draft.problem(
-                f"Slurm knows no TRES {text}",
-                (*path, text),
-                f"did you mean {meant}?"
-                if meant
-                else did_you_mean(text, (*PLAIN, "gres/gpu"), f"known are {EXAMPLES}"),
-                code="HPC1516",
-            )
-        elif read_count(tres, count) is None:
-            yield draft.problem(
-                f"{count} is no number of {text}: only sizes have units",
-                (*path, text),
-                "write a whole number",
-                code="HPC1517",
-            )
-
-
 RULES = (
     associations_have_ends,
     associations_are_distinct,
     associations_are_of_the_user_s_accounts,
-    limits_are_of_tres,
 )

@@ -50,7 +50,7 @@ def versions_go_together(draft: Draft) -> Iterator[Problem]:
 
 def _problem(draft: Draft, finding: Finding, pins: list[str]) -> Problem:
     message = finding.message
-    if finding.source:
+    if finding.source and finding.source not in finding.hint:
         message += f" ({finding.source})"
     subject = finding.pins[0]
     # What is not pinned has no line: then the pin that is there and is judged by it has one.

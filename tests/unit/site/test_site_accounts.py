@@ -1,4 +1,4 @@
-"""Rules of accounts, associations and TRES: each bad case where it stands, and good ones."""
+"""Rules of accounts and associations: each bad case where it stands, and good ones."""
 
 import time
 
@@ -13,7 +13,7 @@ Edit = tuple[str, str, str]
 TREE = """\
 site_qos:
   - name: high
-    max_tres_per_user: {gres/gpu: 16, mem: 512G}
+    priority: 10
 site_accounts:
   - name: science
     fairshare: 60
@@ -21,7 +21,7 @@ site_accounts:
     parent: science
     qos: [normal, high]
     default_qos: normal
-    grp_tres: {gres/gpu: 64, "gres/gpu:h100": 8, license/matlab: 2}
+    grp_tres: {gres/gpu: 64, license/matlab: 2}
   - name: chemistry
     parent: science
     fairshare: parent
@@ -109,27 +109,6 @@ BAD = (
         "default_qos: normal",
         "the default QOS normal is not among high",
         "HPC1515",
-    ),
-    (
-        "no TRES",
-        put("license/matlab: 2", "gpu: 2"),
-        "gpu: 2",
-        "Slurm knows no TRES gpu",
-        "HPC1516",
-    ),
-    (
-        "no TRES of a QOS",
-        put("mem: 512G", "memori: 512G"),
-        "memori: 512G",
-        "Slurm knows no TRES memori",
-        "HPC1516",
-    ),
-    (
-        "unit of a number",
-        put("gres/gpu: 64", "gres/gpu: 64G"),
-        "gres/gpu: 64G",
-        "64G is no number of gres/gpu",
-        "HPC1517",
     ),
     (
         "unknown account of a user",
@@ -269,24 +248,6 @@ def test_what_must_be_allowed_is(charged: SiteFolder, good: tuple[str, Edit]) ->
     if good[0] == "not enforced":
         charged.edit(SITE, "    accounts: [chemistry]\n", "")
     assert found(charged) == []
-
-
-@pytest.mark.parametrize(
-    ("wrong", "meant"),
-    [
-        ("gpus", "gres/gpu"),
-        ("memory", "mem"),
-        ("cpus", "cpu"),
-        ("nodes", "node"),
-        ("enrgy", "energy"),
-    ],
-)
-def test_tres_is_known_by_the_names_that_people_use(
-    charged: SiteFolder, wrong: str, meant: str
-) -> None:
-    charged.edit(ACCOUNTS, "license/matlab", wrong)
-    (problem,) = found(charged)
-    assert problem.hint == f"did you mean {meant}?"
 
 
 @pytest.mark.parametrize("enforce", ["associations", "LIMITS,nojobs", "safe", "all"])
