@@ -105,8 +105,5 @@ NOT_APPLIED = {
     "software": "versions of the software stack",
     "nccl": "/etc/nccl.conf",
     "monitoring": "monitoring",
-    "qos": "QOS",
-    "accounts": "accounts",
-    "associations": "associations",
 }
 IMPLICIT = ("all", "ungrouped")
