@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from hpcsite.site.catalogue import Catalogue, read_catalogue
+from hpcsite.site.catalogue import Catalogue
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import Rack, RackItem
 from hpcsite.site.names import unfold
@@ -65,7 +65,7 @@ def items(draft: Draft) -> Iterator[Item]:
     if not draft.keys.racks:
         return
     broken = {path[1:4:2] for path in draft.invalid if path[0] == KEY and len(path) > 3}
-    catalogue = read_catalogue(draft.path)[0]
+    catalogue = draft.catalogue
     own = _own_profiles(draft)
     switches = {name: each.profile for name, each in draft.keys.switches.items() if each.profile}
     for name, rack in draft.keys.racks.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpcsite.errors import InvalidSiteError, Problem
+from hpcsite.site.catalogue import load_catalogue
 from hpcsite.site.draft import Draft
 from hpcsite.site.explain import check_keys
 from hpcsite.site.load import read_sources
@@ -276,7 +277,13 @@ def test_a_large_site_is_checked_quickly(site: SiteFolder) -> None:
         for first in range(0, 2000, 4)
     )
     site.edit(RACKS, "  r1:\n", racks + "  r1:\n")
-    draft = Draft(site.path, resolve(site.path), read_sources(site.path), SiteKeys(name="mini"))
+    draft = Draft(
+        site.path,
+        resolve(site.path),
+        read_sources(site.path),
+        SiteKeys(name="mini"),
+        catalogue=load_catalogue(),
+    )
     assert check_keys(draft) == []
     begin = time.perf_counter()
     assert [problem for rule in RULES for problem in rule(draft)] == []
