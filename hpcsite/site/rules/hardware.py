@@ -1,5 +1,6 @@
 """Hardware profiles of node groups: there, and not contradicted by what a group says itself."""
 
+import difflib
 from collections.abc import Iterator
 
 from hpcsite.errors import Problem
@@ -7,7 +8,6 @@ from hpcsite.site.catalogue import NodeProfile, gpu_gres, slurm_hardware
 from hpcsite.site.draft import Draft
 from hpcsite.site.hardware import gpus_of, hardware_of
 from hpcsite.site.model import NodeGroup
-from hpcsite.site.names import did_you_mean
 
 _KEY = "site_node_groups"
 
@@ -50,14 +50,13 @@ def profiles_are_there(draft: Draft) -> Iterator[Problem]:
 
 
 def _nearest_profile(wanted: str, known: list[str]) -> str:
-    """Name the profile that was probably meant; here a digit makes another machine."""
-    digitless = did_you_mean(wanted, known, "")
-    if digitless:
-        return digitless
-    same_kind = [name for name in known if name[:3] == wanted[:3]]
+    """Name the profile that was probably meant; names may differ in a digit only."""
+    close = difflib.get_close_matches(wanted, known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
     return (
-        f"known are {', '.join(sorted(same_kind or known))}; describe your own in a file of the "
-        "folder hardware/ in the inventory"
+        "docs/catalogue.md lists all; describe a machine of your own in a file of the folder "
+        "hardware/ in the inventory"
     )
 
 
