@@ -140,7 +140,9 @@ def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
             for host in draft.inventory.hosts
             if host in needed
             and network.subnet is not None
-            and cluster_address(draft.inventory.hosts[host]) not in network.subnet
+            # An address that is none has a rule of its own.
+            and (address := cluster_address(draft.inventory.hosts[host])) is not None
+            and address not in network.subnet
         ]
         if without:
             yield draft.problem(
