@@ -88,22 +88,27 @@ def preemption_is_in_use(draft: Draft) -> Iterator[Problem]:
     """Check that a way of preemption is that of the cluster: Slurm knows one at a time."""
     kind, key = _kind(draft)
     here = f"PreemptType is {kind}" if key else _WORDS[kind]
-    for number, qos in draft.entries("qos", "preempt", "preempt_mode"):
-        field = "preempt" if qos.preempt else "preempt_mode"
-        if kind != _BY_QOS and (qos.preempt or qos.preempt_mode not in _NO_PREEMPTION):
+    qos = [
+        (number, "preempt" if entry.preempt else "preempt_mode")
+        for number, entry in draft.entries("qos", "preempt", "preempt_mode")
+        if entry.preempt or entry.preempt_mode not in _NO_PREEMPTION
+    ]
+    partitions = [
+        (number, "preempt_mode")
+        for number, entry in draft.entries("partitions", "preempt_mode")
+        if entry.preempt_mode not in _NO_PREEMPTION
+    ]
+    for list_, what, found, wanted in (
+        ("qos", "QOS", qos, _BY_QOS),
+        ("partitions", "partition", partitions, _BY_TIER),
+    ):
+        if found and kind != wanted:
+            number, field = found[0]
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             yield draft.problem(
-                f"{field} of the QOS {draft.called('qos', number)} has no effect: {here}",
-                ("site_qos", number, field),
-                f"set PreemptType to {_BY_QOS} in {_PARAMETERS}, or remove {field}",
-                code="HPC1231",
-            )
-    for number, partition in draft.entries("partitions", "preempt_mode"):
-        if kind != _BY_TIER and partition.preempt_mode not in _NO_PREEMPTION:
-            called = draft.called("partitions", number)
-            yield draft.problem(
-                f"preempt_mode of the partition {called} has no effect: {here}",
-                ("site_partitions", number, "preempt_mode"),
-                f"set PreemptType to {_BY_TIER} in {_PARAMETERS}, or remove preempt_mode",
+                f"{field} of the {what} {draft.called(list_, number)}{more} has no effect: {here}",
+                (f"site_{list_}", number, field),
+                f"set PreemptType to {wanted} in {_PARAMETERS}, or remove {field}",
                 code="HPC1231",
             )
 

@@ -1,7 +1,7 @@
 """Free parameters of slurm.conf and cgroup.conf: keys of this Slurm, with values that it takes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpcsite.errors import Problem
 from hpcsite.site.cgroup_parameters import OWNED_OF_CGROUP, refused_cgroup_parameters
@@ -148,7 +148,9 @@ def _key_problem(draft: Draft, file: str, section: str, name: str) -> KeyProblem
         found = key_problem(release, file, section, name)
         if found is None:
             return None
-    # What the newest says: it knows all that has become of a key.
+        # What the newest says: it knows all that has become of a key.
+        message = found.message.replace(f"Slurm {release} knows no key", "Slurm knows no key")
+        found = replace(found, message=message)
     return found
 
 
