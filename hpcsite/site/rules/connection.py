@@ -8,7 +8,7 @@ from hpcsite.site.draft import Draft
 from hpcsite.site.names import fold
 
 _SSH = ("ssh", "smart", "ansible.builtin.ssh")
-_PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
+PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
 
 
 def hosts_are_reached_by_ssh(draft: Draft) -> Iterator[Problem]:
@@ -30,7 +30,7 @@ def hosts_are_reached_by_ssh(draft: Draft) -> Iterator[Problem]:
 def keys_log_in(draft: Draft) -> Iterator[Problem]:
     """Check that no login needs a password: nobody could type it during verification."""
     hosts = draft.inventory.hosts
-    for variable in _PASSWORDS:
+    for variable in PASSWORDS:
         with_password = [host for host in hosts if variable in hosts[host]]
         for where, names in draft.by_line(with_password, variable):
             yield Problem(

@@ -39,7 +39,8 @@ def test_lab_inventory_is_valid() -> None:
 
 
 def test_site_of_the_written_folder(written: SiteFolder) -> None:
-    written.edit(SITE, "", "ansible_become_password: hunter2\nlocal_note: x\n")
+    secret = "{{ lookup('env', 'X') | default('hunter2') }}"
+    written.edit(SITE, "", f'ansible_become_password: "{secret}"\nlocal_note: x\n')
     written.edit(SITE, "", "local_secret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  3333\n")
     site = written.load()
     assert (site.name, site.cluster_name) == ("mini", "mini")
