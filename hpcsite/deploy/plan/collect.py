@@ -83,7 +83,9 @@ class Collector:
     def __init__(self, masker: Masker) -> None:
         self.findings = Findings()
         self._masker = masker
-        self._files: dict[tuple[str, str], list[str]] = {}
+        # Equal items of many hosts are kept once: a new /etc/hosts is as long as the site is large.
+        self._items: dict[Item, Item] = {}
+        self._files: dict[str, dict[str, list[str]]] = {}  # by host and role
         self._takers: dict[str, Callable[[Result], None]] = {
             "missing_packages": self._packages,
             "apt": self._packages,
@@ -115,13 +117,13 @@ class Collector:
     def _found(self, host: str, item: Item) -> None:
         # Whatever a text came from, a task's name included: no secret goes further than here.
         masked = type(item).model_validate(self._masker.value(item.model_dump(mode="json")))
-        self.findings.changes.append((host, masked))
+        self.findings.changes.append((host, self._items.setdefault(masked, masked)))
 
     def _file(self, result: Result) -> None:
         path = result.path
         if rules.is_own_record(path):
             return
-        self._files.setdefault((result.host, result.role), []).append(path)
+        self._files.setdefault(result.host, {}).setdefault(result.role, []).append(path)
         if rules.needs_reboot(path):
             self.findings.reboots.setdefault(result.host, []).append(f"{path} changes")
         if result.censored or self._masker.is_secret(path):
@@ -144,7 +146,7 @@ class Collector:
         if action == "none" and because:
             action = "restart"
         elif action == "restart" and not because:
-            because = self._files.get((result.host, result.role), [])
+            because = self._files_of_role(result)
         elif action == "start":
             because = ["it does not run"]
         elif action == "none" and result.changed:
@@ -160,13 +162,12 @@ class Collector:
 
     def _changed_of(self, result: Result, files: list[str]) -> list[str]:
         """Files of the host that are to change, of those that the daemon reads."""
-        changed = {
-            path
-            for (host, _), paths in self._files.items()
-            if host == result.host
-            for path in paths
-        }
+        by_role = self._files.get(result.host, {}).values()
+        changed = {path for paths in by_role for path in paths}
         return [path for path in files if path in changed]
+
+    def _files_of_role(self, result: Result) -> list[str]:
+        return self._files.get(result.host, {}).get(result.role, [])
 
     def _packages(self, result: Result) -> None:
         for action, names in packages.read(result.values).items():
@@ -184,7 +185,7 @@ class Collector:
                 need = cast('Literal["drain", "resume"]', kind)
                 self._found(host, NodeNeed(needs=(need,), because=tuple(because), by_deploy=True))
             else:
-                own = because or self._files.get((result.host, result.role), [])
+                own = because or self._files_of_role(result)
                 item = DaemonChange(
                     daemon=str(effect.get("subject", "")),
                     action=cast('Literal["restart", "reconfigure", "reload"]', kind),

@@ -1,6 +1,7 @@
 """The diffs in Ansible's results, as text. Nothing here shows a secret: see `masking`."""
 
 import difflib
+from functools import lru_cache
 from typing import Any, Literal
 
 import yaml
@@ -70,8 +71,14 @@ def _compared(before: object, after: object) -> str:
         return ""
     if isinstance(before, dict) and isinstance(after, dict):
         return _attributes(before, after)
+    return _unified(_text(before), _text(after))
+
+
+# Many hosts have the same difference, and of long files that costs time.
+@lru_cache(maxsize=64)
+def _unified(before: str, after: str) -> str:
     lines = difflib.unified_diff(
-        _lines(before), _lines(after), lineterm="", n=_CONTEXT_LINES, fromfile="now", tofile="then"
+        before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT_LINES
     )
     return "\n".join(list(lines)[2:])  # without the names: the item has them
 
@@ -84,6 +91,5 @@ def _attributes(before: dict[str, Any], after: dict[str, Any]) -> str:
     return "\n".join(f"{key}: {before.get(key)} → {after.get(key)}" for key in sorted(changed))
 
 
-def _lines(value: object) -> list[str]:
-    text = value if isinstance(value, str) else yaml.safe_dump(value)
-    return text.splitlines()
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else str(yaml.safe_dump(value))

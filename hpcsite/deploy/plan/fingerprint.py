@@ -23,8 +23,11 @@ def fingerprint(
 ) -> Fingerprint:
     """Hash all that a plan of this site rests on, with what a check has found."""
     found: dict[str, list[str]] = {host: [json.dumps(s.facts)] for host, s in states.items()}
+    hashes: dict[Item, str] = {}  # many hosts have the same ones
     for host, item in changes:
-        found.setdefault(host, []).append(f"{type(item).__name__} {item.model_dump_json()}")
+        if item not in hashes:
+            hashes[item] = _sha256([type(item).__name__, item.model_dump(mode="json")])
+        found.setdefault(host, []).append(hashes[item])
     return Fingerprint(
         hpcsite=__version__,
         keys={
