@@ -1,10 +1,13 @@
 """Switches: cables, ports, and that Slurm's tree has every node."""
 
+import re
 import time
 
 import pytest
+import yaml
 
 from hpcsite.errors import Problem
+from tests.unit.site.key_tables import DOCS
 from tests.unit.site.mini import SiteFolder
 
 HOSTS, SW = "hosts.yml", "group_vars/all/switches.yml"
@@ -243,6 +246,22 @@ def test_a_leaf_with_less_bandwidth_up(cabled: SiteFolder) -> None:
     cabled.edit(SW, "{spine1: 2}", "{spine1: 1}")
     warning = warned(cabled, "HPC1371", "{spine1: 1}", key="site_switches.leaf1.uplinks")
     assert warning.message.endswith("0.8 Tb/s to nodes, and at most 0.4 Tb/s up: 2.00 to 1")
+
+
+def test_example_of_the_page_is_valid(folder: SiteFolder) -> None:
+    page = (DOCS / "networks.md").read_text(encoding="utf-8")
+    networks, gpu01 = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    folder.write(SW, networks)
+    host = yaml.safe_load(gpu01)["gpu01"]
+    assert host.pop("ansible_host") == "10.9.0.21"
+    folder.write("host_vars/gpu01/x.yml", yaml.safe_dump(host))
+    for number in (3, 4):
+        folder.edit(HOSTS, "", f"            gpu0{number}: {{ansible_host: 10.9.0.2{number}}}\n")
+    for number in (2, 3, 4):
+        address = f"site_addresses: {{ib: 10.2.0.2{number}}}\n"
+        folder.write(f"host_vars/gpu0{number}/x.yml", address)
+    folder.edit(HOSTS, "", "    rdma: {children: {gpu: }}\n")
+    assert folder.load().warnings == ()
 
 
 @pytest.mark.parametrize(
