@@ -33,6 +33,7 @@ def slurm_configuration(
     from hpcsite.site.topology import slurm_tree
     from hpcsite.slurm.cluster import Controller, Paths, Server
     from hpcsite.slurm.configuration import configure
+    from hpcsite.slurm.partition_qos import partition_qos
 
     keys = _site_keys(hostvars[controller])
     database = [str(name) for name in groups.get("slurm_dbd", [])]
@@ -66,7 +67,17 @@ def slurm_configuration(
         "outside": list(result.outside),
         "removed": list(result.removed),
         "standing_state_dir": result.standing_state_dir,
+        "qos": list(partition_qos(keys)),
     }
+
+
+def slurm_new_qos(variables: Mapping[str, Any], standing: Sequence[str]) -> list[dict[str, Any]]:
+    """Make steps of the module `slurm_accounts` for the QOS that partitions name and lack."""
+    from dataclasses import asdict
+
+    from hpcsite.slurm.partition_qos import new_partition_qos
+
+    return [asdict(step) for step in new_partition_qos(_site_keys(variables), list(standing))]
 
 
 def slurm_action(
@@ -231,6 +242,7 @@ class FilterModule:
             "slurm_action": slurm_action,
             "slurm_configuration": slurm_configuration,
             "slurm_drained_nodes": slurm_drained_nodes,
+            "slurm_new_qos": slurm_new_qos,
             "slurm_nodes_to_drain": slurm_nodes_to_drain,
             "slurm_fold": slurm_fold,
             "slurm_jobs_on": slurm_jobs_on,
