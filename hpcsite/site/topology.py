@@ -55,8 +55,8 @@ class Tree:
 def slurm_tree(keys: SiteKeys, compute: Iterable[str]) -> Tree:
     """Find the tree of the compute nodes, in the order in which these are given.
 
-    Nodes that are not in the fastest fabric are placed by another one that they are in, such as the
-    Ethernet of nodes without InfiniBand.
+    Nodes that are not in the fabric with most bandwidth are placed by another one that they are in,
+    such as the Ethernet of nodes without InfiniBand.
     """
     missing = tuple(dict.fromkeys(compute))
     tree = Tree(missing=missing)
@@ -78,7 +78,7 @@ def tree_fabric(
 ) -> str | None:
     """Choose the fabric that jobs are placed by; None if no compute node is plugged in anywhere.
 
-    The fastest, of several the one with most compute nodes, of these the first.
+    The one with most bandwidth to a node, of several that of most compute nodes, then the first.
     """
     plugged = {
         name: len(plugged_nodes(switches, name).intersection(compute))
@@ -86,7 +86,8 @@ def tree_fabric(
     }
     known = [*(name for name in fabrics if name in plugged), *(set(plugged) - set(fabrics))]
     used = [name for name in known if plugged[name]]
-    speeds = {name: fabric.speed_gbit_s for name, fabric in fabrics.items()}
+    # Of fabrics that are only half described, speed or rails may be missing.
+    speeds = {name: (each.speed_gbit_s or 0) * (each.rails or 1) for name, each in fabrics.items()}
     return max(used, key=lambda name: (speeds.get(name, 0), plugged[name]), default=None)
 
 

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model.base import MAC
-from hpcsite.site.names import did_you_mean, fold
+from hpcsite.site.names import did_you_mean, fold, nearest
 from hpcsite.site.rdma import DEFAULT_MODE
 from hpcsite.site.rules.hosts import cluster_address
 from hpcsite.site.rules.network import ends_of
@@ -130,11 +131,12 @@ def macs_are_those_of_interfaces(draft: Draft) -> Iterator[Problem]:
 
 def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
     """Check that every host of a network's groups has an address there."""
-    named: dict[str, set[str]] = {}
-    for entry in _entries(draft, _ADDRESSES):
-        named.setdefault(entry.network, set()).add(entry.host)
+    named = _named(draft)
+    # What is no mapping of networks is a mistake of its own, and says nothing of any.
+    hosts = draft.inventory.hosts
+    unclear = {host for host in hosts if not isinstance(hosts[host].get(_ADDRESSES, {}), dict)}
     for name, network in draft.keys.networks.items():
-        needed = _members(draft, network.groups) - named.get(name, set())
+        needed = _members(draft, network.groups) - named.get(name, set()) - unclear
         without = [
             host
             for host in draft.inventory.hosts
@@ -156,9 +158,7 @@ def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
 def infiniband_is_there(draft: Draft) -> Iterator[Problem]:
     """Check that hosts in an InfiniBand network have InfiniBand."""
     hosts, rdma = draft.inventory.hosts, draft.inventory.groups.get("rdma", frozenset())
-    named: dict[str, set[str]] = {}
-    for entry in _entries(draft, _ADDRESSES):
-        named.setdefault(entry.network, set()).add(entry.host)
+    named = _named(draft)
     for name, network in draft.keys.networks.items():
         if network.kind != "infiniband":
             continue
@@ -198,6 +198,16 @@ def _entries(draft: Draft, key: str) -> Iterator[Entry]:
         for network, value in given.items() if isinstance(given, dict) else ():
             if isinstance(value, str):
                 yield Entry(host, str(network), value)
+
+
+def _named(draft: Draft) -> dict[str, set[str]]:
+    """List the hosts that have an address in each network, also by a mistyped name of it."""
+    networks = draft.names("networks") or []
+    meant = cache(lambda name: name if name in networks else nearest(name, networks) or name)
+    named: dict[str, set[str]] = {}
+    for entry in _entries(draft, _ADDRESSES):
+        named.setdefault(meant(entry.network), set()).add(entry.host)
+    return named
 
 
 def _addresses(draft: Draft) -> Iterator[tuple[Entry, IPv4Address]]:

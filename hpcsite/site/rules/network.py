@@ -68,7 +68,11 @@ def gateways_are_reached(draft: Draft) -> Iterator[Problem]:
 
 def groups_are_known(draft: Draft) -> Iterator[Problem]:
     """Check that the groups of each network are groups of the inventory."""
-    known = {"all", *FEATURES, *draft.inventory.groups, *draft.keys.custom_groups}
+    node_groups = draft.names("node_groups")
+    if node_groups is None or not draft.is_whole("custom_groups"):
+        return
+    mine = draft.keys.custom_groups
+    known = {"all", *FEATURES, *draft.inventory.groups, *node_groups, *mine}
     for name, network in _networks(draft):
         path: KeyPath = ("site_networks", name, "groups")
         for number, group in draft.numbered(path, network.groups):

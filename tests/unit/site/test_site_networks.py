@@ -277,7 +277,23 @@ def test_half_valid_hosts_make_no_second_mistake(net: SiteFolder) -> None:
     net.edit(HOSTS, "{ib: 10.2.0.22}", "[x]")
     add(net, "head", "10.9.0.10", "site_macs: {cluster: zz}")
     codes = [problem.code for problem in net.problems()]
-    assert sorted(codes) == ["HPC1038", "HPC1040", "HPC1337"]
+    assert sorted(codes) == ["HPC1038", "HPC1040"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (HOSTS, "{ib: 10.2.0.22}", "{ibb: 10.2.0.22}"),
+        (NET, "  storage:\n", "  storge:\n"),
+        (HOSTS, "        gpu:\n", "        gpuu:\n"),
+        (NET, "site_fabrics:", "site_fabric:"),
+        (NET, "  ethernet: {kind", "  etherne: {kind"),
+        (NET, "site_networks:", "site_network:"),
+    ],
+)
+def test_a_mistyped_name_is_one_mistake(net: SiteFolder, file: str, old: str, new: str) -> None:
+    net.edit(file, old, new)
+    assert len(net.problems()) == 1, net.problems()
 
 
 def test_2000_nodes_take_no_time(net: SiteFolder) -> None:

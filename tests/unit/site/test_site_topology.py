@@ -120,9 +120,15 @@ def test_nodes_on_no_switch_are_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("storage", "chosen"), [({"speed_gbit_s": 200}, "ib"), ({"speed_gbit_s": 800}, "storage")]
+    ("storage", "chosen"),
+    [
+        ({"speed_gbit_s": 200}, "ib"),
+        ({"speed_gbit_s": 800}, "storage"),
+        ({"rails": 2}, "storage"),
+        ({"speed_gbit_s": 100, "rails": 2}, "ib"),
+    ],
 )
-def test_the_fastest_fabric_is_the_tree(storage: dict[str, Any], chosen: str) -> None:
+def test_the_fabric_with_most_bandwidth_is_the_tree(storage: dict[str, Any], chosen: str) -> None:
     fabrics = {"storage": IB | storage, "ib": IB}
     switches = {"s1": {**leaf("gpu[01-08]"), "fabric": "storage"}, "leaf1": leaf("gpu[01-08]")}
     assert tree(switches, fabrics=fabrics).fabrics == (chosen,)
