@@ -50,6 +50,7 @@ class Options:
     nfs_server: str | None
     rdma_mode: str | None
     rdma_interface: str | None
+    rdma_speed: int | None
     users: str | None
     user: str | None
     ssh_args: str | None
@@ -79,6 +80,7 @@ class Options:
 @click.option("--nfs-server", metavar="NAME[=ADDRESS]", help="Shares /home; default: nothing does.")
 @click.option("--rdma-mode", type=click.Choice(_RDMA_MODES), help="RDMA of the compute nodes.")
 @click.option("--rdma-interface", metavar="NAME", help="Under roce and soft_roce.")
+@click.option("--rdma-speed", metavar="GBIT_S", type=click.IntRange(1), help="Of infiniband.")
 @click.option("--users", metavar="NAME[=UID],...", help="Users beside the one who verifies.")
 @click.option("--discover", is_flag=True, help="Ask each HOST by ssh what it has.")
 @click.option("--user", metavar="NAME", help="Who logs in by ssh; default: root.")
@@ -212,19 +214,19 @@ def nfs_server(text: str, known: list[Machine]) -> Machine:
 
 def _rdma(options: Options) -> StarterRdma | None:
     mode, interface = options.rdma_mode, options.rdma_interface or ""
-    needs = mode in ("roce", "soft_roce")
-    if needs != bool(interface):
-        raise UsageError(
-            f"--rdma-mode {mode} needs --rdma-interface"
-            if needs
-            else "--rdma-interface is for --rdma-mode roce and soft_roce",
-            hint="`ip link` on a node lists its interfaces",
-        )
+    for needs, given, option, example in (
+        (mode in ("roce", "soft_roce"), bool(interface), "--rdma-interface", "e.g. eth1"),
+        (mode == "infiniband", bool(options.rdma_speed), "--rdma-speed", "e.g. 400, of a port"),
+    ):
+        if needs != given:
+            what = f"--rdma-mode {mode}" if mode else "no --rdma-mode"
+            verb = "needs" if needs else "goes without"
+            raise UsageError(f"{what} {verb} {option}", hint=example)
     if mode in (None, "none"):
         return None
     if interface:
         read("--rdma-interface", values.interface, interface)
-    return StarterRdma(mode, interface)  # type: ignore[arg-type] # click has checked it
+    return StarterRdma(mode, interface, speed_gbit_s=options.rdma_speed or 0)  # type: ignore[arg-type] # click has checked it
 
 
 def parsed_group(text: str, rdma: StarterRdma | None) -> StarterGroup:

@@ -12,8 +12,8 @@ from hpcsite.site.sources import KeyPath
 
 # Debian policy 9.2.2 keeps 60000-64999 for packages (slurm is 64030); systemd's documentation of
 # UIDs and GIDs keeps 60001-65533 for homed and dynamic users; 65534 and 65535 are nobody and -1.
-_RESERVED_IDS = range(60000, 65536)
-_SYSTEM = frozenset(
+RESERVED_IDS = range(60000, 65536)
+SYSTEM = frozenset(
     (
         *("root", "daemon", "bin", "sys", "nobody", "nogroup", "sshd", "messagebus", "_chrony"),
         *("chrony", "munge", "slurm", "mysql", "mariadb", "sudo", "wheel", "adm", "docker"),
@@ -36,7 +36,7 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
                     "remove one of the two",
                     code="HPC1501",
                 )
-            elif entry.name in _SYSTEM:
+            elif entry.name in SYSTEM:
                 yield draft.problem(
                     f"{entry.name} is a {what} of the operating system or of Slurm",
                     path,
@@ -53,7 +53,7 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
         for number, entry in draft.entries(key, name):
             value, called = getattr(entry, name), draft.called(key, number)
             path: KeyPath = (f"site_{key}", number, name)
-            if value in _RESERVED_IDS:
+            if value in RESERVED_IDS:
                 yield draft.problem(
                     f"the {name} {value} of {called} is reserved: "
                     "distributions and systemd use 60000 to 65535",

@@ -14,6 +14,11 @@ _INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,14}")
 _DEVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 
 
+def is_interface(name: str) -> bool:
+    """Whether a name can be a network interface's."""
+    return _INTERFACE.fullmatch(name) is not None
+
+
 def interface_is_given(draft: Draft) -> Iterator[Problem]:
     """RoCE, in hardware or software, names the interface that it is on."""
     without = [
