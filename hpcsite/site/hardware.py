@@ -21,6 +21,7 @@ from hpcsite.site.names import unfold
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 _INSTANCE = re.compile(r"\d+g\.\d+gb", re.ASCII)
+_MANY_DIGITS = 10
 _SHARED = ("shard", "mps")
 
 
@@ -124,7 +125,12 @@ def gpus_cut(entry: Mig, count: int) -> tuple[int, ...]:
 
 def gpu_ranges(text: str) -> list[tuple[int, int]]:
     """Read numbers of GPUs, "0-3,6", as pairs of a first and a last."""
-    return [(int(found[1]), int(found[2] or found[1])) for found in _RANGE.finditer(text)]
+    return [(_number(found[1]), _number(found[2] or found[1])) for found in _RANGE.finditer(text)]
+
+
+def _number(digits: str) -> int:
+    """Read a number; of more digits than Python reads at once, one that no GPU has."""
+    return int(digits) if len(digits) < _MANY_DIGITS else 10**_MANY_DIGITS
 
 
 def mig_gres_type(profile: str) -> str:

@@ -14,7 +14,7 @@ NAMED = ("gres", "license", "bb", "fs", "ic")
 EXAMPLES = "cpu, mem, node, billing, gres/gpu, gres/gpu:h100, license/NAME"
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
-_COUNT = re.compile(r"(\d+)([KMGTP]?)", re.ASCII | re.IGNORECASE)
+_COUNT = re.compile(r"(\d{1,99})([KMGTP]?)", re.ASCII | re.IGNORECASE)
 _MIB = {"": 1, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 
 

@@ -12,10 +12,13 @@ from hpcsite.slurm.keys import find_key, meaning
 _TRUE = ("yes", "up", "true", "1")
 _FALSE = ("no", "down", "false", "0")
 _UNLIMITED = ("unlimited", "infinite")
-_WHOLE = re.compile(r"\+?(?:0x(?P<hex>[0-9a-f]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9]\d*))", re.I)
+# More digits than these hold no number of Slurm's, nor one that Python reads.
+_WHOLE = re.compile(
+    r"\+?(?:0x(?P<hex>[0-9a-f]{1,99})|(?P<octal>0[0-7]{0,99})|(?P<decimal>[1-9]\d{0,99}))", re.I
+)
 _DECIMAL = re.compile(r"\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.I)
 _LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "uint64": 2**64 - 1}
-_SIZE = re.compile(r"(?P<number>\d+)(?P<suffix>[KMGTP]?)", re.IGNORECASE | re.ASCII)
+_SIZE = re.compile(r"(?P<number>\d{1,99})(?P<suffix>[KMGTP]?)", re.IGNORECASE | re.ASCII)
 # Each suffix is 1024 times the one before.
 _BITS = 10
 

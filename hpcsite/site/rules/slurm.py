@@ -15,6 +15,7 @@ _TIME = re.compile(
     r"|(?:(?P<hours>\d+):(?P<h_minutes>\d+):(?P<h_seconds>\d+))"
     r"|(?P<minutes>\d+)(?::(?P<seconds>\d+))?)"
 )
+_TOO_LONG = 100
 _UNLIMITED = ("UNLIMITED", "INFINITE")
 
 
@@ -22,7 +23,7 @@ def seconds_of(text: str) -> float | None:
     """Seconds of a time as Slurm writes it, infinite for UNLIMITED; None if it is no time."""
     if text.upper() in _UNLIMITED:
         return float("inf")
-    found = _TIME.fullmatch(text)
+    found = _TIME.fullmatch(text) if len(text) < _TOO_LONG else None
     if not found:
         return None
     part = {name: int(value or 0) for name, value in found.groupdict().items()}

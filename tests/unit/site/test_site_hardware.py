@@ -14,6 +14,7 @@ from hpcsite.site.hardware import (
     with_profiles,
 )
 from hpcsite.site.model import Gpus, Hardware, NodeGroup
+from hpcsite.site.names import unfold
 from tests.unit.roles.test_modules import load
 from tests.unit.site.mini import SiteFolder
 
@@ -170,3 +171,16 @@ def test_ansible_sees_what_a_loaded_site_has(folder: SiteFolder) -> None:
     )["files"]
     assert "CPUs=192 Sockets=2" in files["slurm.conf"]
     assert "Gres=gpu:h100:4" in files["slurm.conf"]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["gpu[1-99999999]", "a[1-9999]b[1-9999]", "gpu[0-" + "9" * 5000 + "]", "g" + "9" * 5000],
+)
+def test_no_slip_of_the_pen_fills_the_memory(nodes: str) -> None:
+    assert unfold(nodes) is None
+
+
+def test_many_groups_of_nodes_are_no_slip() -> None:
+    parts = [f"{letter}[001-200,301-400]" for letter in "abcdefghij"]
+    assert len(unfold(",".join(parts)) or ()) == 3000
