@@ -1,10 +1,10 @@
-"""GRES in the limits of QOS, accounts and associations: there on some node."""
+"""Limits of QOS, accounts and associations: of GRES that some node has, and enforced."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hpcsite.errors import Problem
-from hpcsite.site.draft import Draft
+from hpcsite.site.draft import Draft, key_text
 from hpcsite.site.hardware import mig_gres_type
 from hpcsite.site.names import did_you_mean
 from hpcsite.site.sources import KeyPath
@@ -16,6 +16,9 @@ _LIMITS = {
     "accounts": ("grp_tres", "max_tres_per_job"),
     "associations": ("grp_tres",),
 }
+_ENFORCE = "accountingstorageenforce"
+# slurm.conf(5): any of these makes Slurm hold jobs to limits.
+_ENFORCING = frozenset(("all", "limits", "safe"))
 _SHARES = {"shard": "shards", "mps": "mps"}
 
 
@@ -55,6 +58,32 @@ def limited_gres_are_there(draft: Draft) -> Iterator[Problem]:
             )
 
 
+def limits_are_enforced(draft: Draft) -> Iterator[Problem]:
+    """Doubt limits of a site whose own AccountingStorageEnforce lets jobs exceed them."""
+    for name, value in draft.keys.slurm_parameters.items():
+        if name.lower() != _ENFORCE or value is None:
+            continue
+        words = {word.strip() for word in str(value).lower().split(",")}
+        if words.isdisjoint(_ENFORCING) and (limit := next(_any_limit(draft), None)):
+            yield draft.problem(
+                f"{name} is {value}, so no job is held to the limits of the site, e.g. "
+                f"{key_text(limit)}",
+                ("site_slurm_parameters", name),
+                f"remove {name}, which hpcsite then writes, or add limits to it",
+                code="HPC1237",
+            )
+
+
+def _any_limit(draft: Draft) -> Iterator[KeyPath]:
+    for path, _ in _limits(draft):
+        yield path[:3]
+    for key in _LIMITS:
+        for number, entry in draft.entries(key):
+            for limit in ("max_wall", "max_jobs", "max_jobs_per_user", "max_submit_per_user"):
+                if getattr(entry, limit, None) is not None:
+                    yield (f"site_{key}", number, limit)
+
+
 def _limits(draft: Draft) -> Iterator[tuple[KeyPath, str]]:
     for key, fields in _LIMITS.items():
         for number, entry in draft.entries(key):
@@ -91,4 +120,4 @@ def _declare(name: str) -> str:
     return "hpcsite sets up the GRES gpu, shard and mps; remove the limit"
 
 
-RULES = (limited_gres_are_there,)
+RULES = (limited_gres_are_there, limits_are_enforced)

@@ -279,6 +279,20 @@ def test_limits_of_instances(folder: SiteFolder) -> None:
     assert described(folder, "site_qos: [{name: a, grp_tres: {'gres/gpu:1g.10gb': 7}}]\n") == []
 
 
+@pytest.mark.parametrize("limit", ["max_wall: '60'", "grp_tres: {cpu: 8}", "max_jobs_per_user: 2"])
+def test_limits_that_are_not_enforced(folder: SiteFolder, limit: str) -> None:
+    folder.edit("group_vars/all/site.yml", "site_verify_user: alice\n", "")
+    enforce = "site_slurm_parameters: {accountingstorageenforce: 'associations,qos'}\n"
+    (problem,) = described(folder, f"{enforce}site_qos: [{{name: a, {limit}}}]\n")
+    assert (problem.code, problem.key) == (
+        "HPC1237",
+        "site_slurm_parameters.accountingstorageenforce",
+    )
+    assert f"e.g. site_qos[0].{limit.partition(':')[0]}" in problem.message
+    folder.edit(MORE, "associations,qos", "limits")
+    assert found(folder) == []
+
+
 BACKUP = """\
     slurm_backup_controller:
       hosts:
