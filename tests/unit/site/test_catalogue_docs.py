@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import yaml
+
 from hpcsite.site.catalogue import load_catalogue, power_w
+from hpcsite.site.hardware import gres_of, with_profiles
+from hpcsite.site.model import NodeGroup
 from tests.unit.site.catalogue_tables import PAGE, tables, with_tables
 
 
@@ -14,8 +18,20 @@ def test_tables_are_those_of_the_data() -> None:
     assert page == with_tables(page)
 
 
+def examples() -> list[str]:
+    """Give the examples: of a node group, and of a site's own profiles."""
+    return re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_example_of_a_node_group_is_valid() -> None:
+    groups, _ = examples()
+    group = NodeGroup.model_validate(yaml.safe_load(groups)["site_node_groups"]["gpu"])
+    filled = with_profiles({"gpu": group}, load_catalogue())["gpu"]
+    assert [str(gres) for gres in gres_of(filled, "gpu031")] == ["gpu:h100:4", "gpu:1g.10gb:28"]
+
+
 def test_example_of_the_page_is_valid(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    _, example = examples()
     (tmp_path / "hardware").mkdir()
     (tmp_path / "hardware" / "ours.yml").write_text(example, encoding="utf-8")
     nodes = load_catalogue(tmp_path).nodes
