@@ -61,7 +61,7 @@ FULL = {
     ],
 }
 # Values that look like something, those that are nearly right, and those of another kind.
-VALUES = st.one_of(
+VALUES: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(
         [
             *("", "gpu[01-", "gpu[1-999999999]", "gpu01,gpu01", "0-99999999999", "3-1", "1g.10gb"),
