@@ -98,7 +98,8 @@ def plugged_nodes(switches: Mapping[str, Switch], fabric: str) -> set[str]:
         for switch in switches.values()
         if switch.fabric == fabric
         for link in switch.links
-        for node in unfold(link.nodes) or ()
+        # Of a site that is only half valid, a link may have no nodes.
+        for node in unfold(link.nodes or "") or ()
     }
 
 

@@ -63,31 +63,31 @@ def switches_are_of_fabrics(draft: Draft) -> Iterator[Problem]:
     """Check that fabric and profile of each switch exist, and go together."""
     catalogue, mistakes = read_catalogue(draft.path)
     fabrics = draft.names("fabrics")
+    unknown: dict[tuple[str, str, str], list[str]] = {}
     for name, switch in draft.keys.switches.items():
-        path = ("site_switches", name)
         if switch.fabric is not None and fabrics is not None and switch.fabric not in fabrics:
-            yield draft.problem(
-                f"the switch {name} is of an unknown fabric {switch.fabric}",
-                (*path, "fabric"),
-                did_you_mean(switch.fabric, fabrics, f"describe {switch.fabric} in site_fabrics"),
-                code="HPC1360",
-            )
-        if switch.profile is None:
-            continue
-        profile = catalogue.switches.get(switch.profile)
-        if profile is None and not mistakes:
-            yield draft.problem(
-                f"the switch {name} has an unknown profile {switch.profile}",
-                (*path, "profile"),
-                did_you_mean(
-                    switch.profile,
-                    catalogue.switches,
-                    f"one of {', '.join(sorted(catalogue.switches))}, or one of the site's own",
-                ),
-                code="HPC1361",
-            )
+            unknown.setdefault(("fabric", switch.fabric, "HPC1360"), []).append(name)
+        profile = catalogue.switches.get(switch.profile or "")
         if profile is not None:
             yield from _fits(draft, name, switch, profile)
+        elif switch.profile is not None and not mistakes:
+            unknown.setdefault(("profile", switch.profile, "HPC1361"), []).append(name)
+    for (key, value, code), names in unknown.items():
+        hint = (
+            did_you_mean(value, fabrics or (), f"describe {value} in site_fabrics")
+            if key == "fabric"
+            else did_you_mean(
+                value,
+                catalogue.switches,
+                f"one of {', '.join(sorted(catalogue.switches))}, or one of the site's own",
+            )
+        )
+        yield draft.problem(
+            f"{key} {value} of {_switches(names)} is unknown",
+            ("site_switches", names[0], key),
+            hint,
+            code=code,
+        )
 
 
 def _fits(draft: Draft, name: str, switch: Switch, profile: SwitchProfile) -> Iterator[Problem]:
@@ -117,37 +117,47 @@ def _fits(draft: Draft, name: str, switch: Switch, profile: SwitchProfile) -> It
 
 def uplinks_lead_up(draft: Draft) -> Iterator[Problem]:
     """Check that each uplink leads to a switch above, of the same fabric: so there is no circle."""
-    names, switches = draft.names("switches"), draft.keys.switches
-    for name, switch in switches.items():
+    names = draft.names("switches")
+    wrong: dict[tuple[str, str, str], list[str]] = {}
+    for name, switch in draft.keys.switches.items():
         for other in switch.uplinks:
-            path = ("site_switches", name, "uplinks", other)
-            above = switches.get(other)
-            if above is None:
-                if names is not None and other not in names:
-                    yield draft.problem(
-                        f"the switch {name} has an uplink to an unknown switch {other}",
-                        path,
-                        did_you_mean(other, names, f"describe {other} in site_switches"),
-                        code="HPC1362",
-                    )
-            elif not draft.invalid.isdisjoint(("site_switches", n, "role") for n in (name, other)):
-                continue
-            elif other == name or _RANKS[above.role] <= _RANKS[switch.role]:
-                told = "itself" if other == name else f"the {above.role} {other}"
-                yield draft.problem(
-                    f"the uplink of the {switch.role} {name} leads to {told}",
-                    path,
-                    "cables go up, from leaf to spine to core: write each at its lower end",
-                    code="HPC1363",
-                )
-            elif None not in (above.fabric, switch.fabric) and above.fabric != switch.fabric:
-                yield draft.problem(
-                    f"the uplink of {name} leads from the fabric {switch.fabric} to {other} of the "
-                    f"fabric {above.fabric}",
-                    path,
-                    "correct fabric of one of them, or the name",
-                    code="HPC1364",
-                )
+            if found := _wrong_uplink(draft, (name, switch), other, names):
+                wrong.setdefault((*found, other), []).append(name)
+    for (code, told, other), below in wrong.items():
+        hint = {
+            "HPC1362": did_you_mean(other, names or (), f"describe {other} in site_switches"),
+            "HPC1363": "cables go up, from leaf to spine to core: write each at its lower end",
+            "HPC1364": "correct fabric of one of them, or the name",
+        }[code]
+        yield draft.problem(
+            f"an uplink of {_switches(below)} leads to {told}",
+            ("site_switches", below[0], "uplinks", other),
+            hint,
+            code=code,
+        )
+
+
+def _wrong_uplink(
+    draft: Draft, below: tuple[str, Switch], other: str, names: list[str] | None
+) -> tuple[str, str] | None:
+    """Say what is wrong with an uplink: the code, and where it leads."""
+    name, switch = below
+    above = draft.keys.switches.get(other)
+    if above is None:
+        known = names is None or other in names
+        return None if known else ("HPC1362", f"an unknown switch {other}")
+    if other == name:
+        return "HPC1363", f"{name} itself"
+    sure = draft.invalid.isdisjoint(("site_switches", each, "role") for each in (name, other))
+    if sure and _RANKS[above.role] <= _RANKS[switch.role]:
+        return "HPC1363", f"the {above.role} {other}, which is not above a {switch.role}"
+    if None not in (above.fabric, switch.fabric) and above.fabric != switch.fabric:
+        return "HPC1364", f"{other} of another fabric, {above.fabric}"
+    return None
+
+
+def _switches(names: list[str]) -> str:
+    return f"the switch{'es' if len(names) > 1 else ''} {fold(names)}"
 
 
 def nodes_are_known(draft: Draft) -> Iterator[Problem]:
@@ -209,9 +219,31 @@ def rails_are_there(draft: Draft) -> Iterator[Problem]:
         )
 
 
+def rails_are_complete(draft: Draft) -> Iterator[Problem]:
+    """Doubt compute nodes that are plugged into some rails of a fabric and not into others."""
+    compute = draft.inventory.groups.get("slurm_compute", frozenset())
+    found = plugs(draft)
+    # A link without a rail stands for all that are left.
+    whole = {(p.fabric, node) for p in found if p.link.rail is None for node in p.nodes}
+    lacking: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (fabric, node), rails in rails_of(draft, found).items():
+        missing = tuple(sorted(set(range(rail_count(draft, fabric) or 0)) - rails))
+        if missing and node in compute and (fabric, node) not in whole:
+            lacking.setdefault((fabric, missing), []).append(node)
+    for (fabric, missing), nodes in lacking.items():
+        yield draft.problem(
+            f"{fold(nodes)} of the fabric {fabric}: in no switch on rail "
+            f"{fold(str(rail) for rail in missing)}",
+            ("site_switches",),
+            "add the nodes to links of the switches of these rails",
+            code="HPC1374",
+        )
+
+
 RULES = (
     switches_are_of_fabrics,
     uplinks_lead_up,
     nodes_are_known,
     rails_are_there,
+    rails_are_complete,
 )

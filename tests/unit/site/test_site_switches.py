@@ -125,10 +125,10 @@ def test_uplink_to_an_unknown_switch(cabled: SiteFolder) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("uplinks: {spine1: 2}", "uplinks: {leaf2: 2}", "the leaf leaf1 leads to the leaf leaf2"),
-        ("uplinks: {spine1: 2}", "uplinks: {leaf1: 2}", "leads to itself"),
+        ("uplinks: {spine1: 2}", "uplinks: {leaf2: 2}", "leaf1 leads to the leaf leaf2"),
+        ("uplinks: {spine1: 2}", "uplinks: {leaf1: 2}", " itself"),
         ("role: spine\n", "role: spine\n    uplinks: {leaf1: 2}\n", "leads to the leaf leaf1"),
-        ("role: spine\n", "role: core\n    uplinks: {spine1: 2}\n", "leads to itself"),
+        ("role: spine\n", "role: core\n    uplinks: {spine1: 2}\n", " itself"),
     ],
 )
 def test_uplink_that_does_not_lead_up(cabled: SiteFolder, old: str, new: str, says: str) -> None:
@@ -186,6 +186,28 @@ def test_rail_that_the_fabric_does_not_have(cabled: SiteFolder) -> None:
     assert problem.hint.startswith("rails are counted from 0: at most 1")
 
 
+def test_a_node_that_is_not_on_all_rails(cabled: SiteFolder) -> None:
+    cabled.edit(SW, "nodes: gpu[01-02]", "nodes: gpu02")
+    warning = warned(cabled, "HPC1374", "site_switches:", key="site_switches")
+    assert warning.message == "gpu01 of the fabric ib: in no switch on rail 1"
+    cabled.edit(SW, "{nodes: gpu01, rail: 0}", "{nodes: gpu01}")
+    cabled.edit(SW, "{spine1: 2}", "{spine1: 3}")
+    assert cabled.load().warnings == ()
+
+
+def test_a_mistake_of_many_switches_is_one(cabled: SiteFolder) -> None:
+    cabled.edit(SW, "  ib: {kind", "  infini: {kind")
+    problems = [problem for problem in cabled.problems() if problem.code == "HPC1360"]
+    assert [problem.message for problem in problems] == [
+        "fabric ib of the switches leaf[1-2],spine1 is unknown"
+    ]
+    cabled.edit(SW, "    role: spine\n", "    role: leaf\n")
+    problems = [problem for problem in cabled.problems() if problem.code == "HPC1363"]
+    assert [problem.message for problem in problems] == [
+        "an uplink of the switches leaf[1-2] leads to the leaf spine1, which is not above a leaf"
+    ]
+
+
 def test_more_cables_than_ports(cabled: SiteFolder) -> None:
     cabled.edit(SW, "{spine1: 2}", "{spine1: 62}")
     assert [problem.code for problem in cabled.problems()] == []
@@ -234,8 +256,9 @@ def test_a_node_without_the_fabric_is_placed_by_another(cabled: SiteFolder) -> N
 
 
 def test_parts_that_nothing_joins(cabled: SiteFolder) -> None:
+    cabled.edit(SW, "rails: 2", "rails: 1")
     cabled.edit(SW, "      - {nodes: gpu02, rail: 0}\n", "")
-    cabled.edit(SW, "gpu[01-02]", "gpu02")
+    cabled.edit(SW, "gpu[01-02]\n        rail: 1\n", "gpu02\n")
     assert cabled.load().warnings == ()
     cabled.edit(SW, "    uplinks: {spine1: 2}\n", "")
     warning = warned(cabled, "HPC1370", "  leaf2:", key="site_switches.leaf2")
