@@ -183,7 +183,8 @@ def folders_have_groups(draft: Draft) -> Iterator[Problem]:
     names = draft.names("groups")
     if names is None:
         return
-    present = [group.name for _, group in draft.entries("groups") if group.state == "present"]
+    groups = draft.entries("groups", "name", "state")
+    present = [group.name for _, group in groups if group.state == "present"]
     for number, export in draft.entries(_KEY, "group"):
         if export.group is not None and export.group not in present:
             yield draft.problem(
