@@ -236,7 +236,6 @@ GOOD = (
         "default QOS of the parent's",
         put("    fairshare: 60\n", "    fairshare: 60\n    default_qos: high\n"),
     ),
-    ("not enforced", (SLURM, "", "site_slurm_parameters: {AccountingStorageEnforce: none}\n")),
 )
 
 
@@ -245,8 +244,6 @@ def test_what_must_be_allowed_is(charged: SiteFolder, good: tuple[str, Edit]) ->
     charged.edit(*good[1])
     if good[0].startswith("verification"):
         charged.edit(SITE, "site_verify_user: alice", "site_verify_user: vera")
-    if good[0] == "not enforced":
-        charged.edit(SITE, "    accounts: [chemistry]\n", "")
     assert found(charged) == []
 
 
@@ -258,6 +255,13 @@ def test_verification_may_lack_an_account(folder: SiteFolder, enforce: str) -> N
     assert problem.key == "site_verify_user"
     folder.edit(SLURM, enforce, "nojobs")
     assert found(folder) == []
+
+
+def test_users_need_no_account_where_none_is_asked_for(charged: SiteFolder) -> None:
+    charged.edit(SITE, "    accounts: [chemistry]\n", "")
+    assert [problem.code for problem in found(charged)] == ["HPC1520"]
+    charged.edit(SLURM, "", "site_slurm_parameters: {AccountingStorageEnforce: none}\n")
+    assert "HPC1520" not in [problem.code for problem in found(charged)]
 
 
 def test_users_without_account_are_one_doubt(charged: SiteFolder) -> None:
@@ -288,3 +292,19 @@ def test_thousands_of_accounts_are_held_in_seconds(charged: SiteFolder) -> None:
     start = time.monotonic()
     assert found(charged) == []
     assert time.monotonic() - start < 20
+
+
+def test_two_groups_of_one_gid_are_one_to_the_kernel(folder: SiteFolder) -> None:
+    folder.edit(
+        SITE, "    gid: 2000\n", "    gid: 2000\n  - name: students\n    gid: 2000  # again\n"
+    )
+    (problem,) = found(folder)
+    assert (problem.code, problem.message) == (
+        "HPC1504",
+        "students has the same gid as research: 2000",
+    )
+    assert problem.where is not None
+    assert problem.where.line == folder.line(SITE, "# again")
+    # A number may be both: users and groups are told apart.
+    folder.edit(SITE, "gid: 2000  # again", "gid: 2001")
+    assert found(folder) == []
