@@ -19,7 +19,7 @@ from hpcsite.slurm.accounts_state import (
 )
 
 SHOW = ("sacctmgr", "--noheader", "--parsable2", "show")
-_WHO = ("Account", "User", "Partition", "ID", "ParentName")
+_WHO = ("Cluster", "Account", "User", "Partition", "ID", "ParentName")
 
 
 def account_listings(cluster: str) -> dict[str, list[str]]:
@@ -28,34 +28,40 @@ def account_listings(cluster: str) -> dict[str, list[str]]:
         "qos": [*SHOW, "qos", f"format={','.join(['Name', *_columns(QOS_FIELDS)])}"],
         "accounts": [*SHOW, "account", f"format={','.join(['Account', *_columns(WORD_FIELDS)])}"],
         "associations": [
-            *(*SHOW, "associations", "WOPLimits", f"cluster={cluster}"),
+            *(*SHOW, "associations", "WOPLimits"),
             f"format={','.join([*_WHO, *_columns(ASSOCIATION_FIELDS)])}",
         ],
         "users": [*SHOW, "user", f"cluster={cluster}", "format=User,DefaultAccount"],
     }
 
 
-def read_state(answers: Mapping[str, str]) -> AccountState:
-    """Read the answers. Accounts are those of the cluster, which the associations are of."""
-    words = {name: rest for name, *rest in _rows(answers.get("accounts", ""))}
+def read_state(answers: Mapping[str, str], cluster: str) -> AccountState:
+    """Read the answers. Accounts and users are those of the cluster, by its associations."""
+    words = {name: _values(WORD_FIELDS, rest) for name, *rest in _rows(answers.get("accounts", ""))}
+    elsewhere: set[str] = set()
     accounts: dict[str, Values] = {}
     memberships: dict[Membership, Values] = {}
     ids: dict[Membership, str] = {}
-    for account, user, partition, number, parent, *rest in _rows(answers.get("associations", "")):
+    for row in _rows(answers.get("associations", "")):
+        where, account, user, partition, number, parent, *rest = row
         values = _values(ASSOCIATION_FIELDS, rest)
-        if user:
+        if where != cluster:
+            elsewhere.add(account)
+        elif user:
             member = Membership(user, account, partition)
             memberships[member] = values
             ids[member] = number
         else:
-            values |= _values(WORD_FIELDS, words.get(account, ()))
-            accounts[account] = {**_values(ACCOUNT_FIELDS[:1], [parent]), **values}
+            above = _values(ACCOUNT_FIELDS[:1], [parent])
+            accounts[account] = {**above, **values, **words.get(account, {})}
     return AccountState(
         qos={name: _values(QOS_FIELDS, rest) for name, *rest in _rows(answers.get("qos", ""))},
         accounts=accounts,
         memberships=memberships,
         default_accounts={user: rest[0] for user, *rest in _rows(answers.get("users", "")) if rest},
         ids=ids,
+        words=words,
+        elsewhere=frozenset(elsewhere),
     )
 
 

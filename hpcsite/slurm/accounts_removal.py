@@ -95,7 +95,11 @@ def removal_steps(
     for name in emptied_accounts(desired, current, gone):
         yield Step(
             text=f"account {name}: removed",
-            argv=(*SACCTMGR, "delete", "account", "where", f"name={name}", f"cluster={cluster}"),
+            # With a cluster, the account itself would stay, without any association.
+            argv=(
+                *(*SACCTMGR, "delete", "account", "where", f"name={name}"),
+                *((f"cluster={cluster}",) if name in current.elsewhere else ()),
+            ),
             removes=(account_key(name),),
             jobs=(f"--account={name}",),
         )

@@ -98,7 +98,7 @@ _LIMITS = (
 )
 ASSOCIATION_FIELDS = _LIMITS
 ACCOUNT_FIELDS = (
-    Field("Parent", "parent", "text", unset=ROOT, column="ParentName"),
+    Field("Parent", "parent", "text", unset=ROOT, lift=ROOT, column="ParentName"),
     *_LIMITS,
 )
 # Of the account itself, whatever the cluster. Not compared where the site says nothing.
@@ -135,6 +135,10 @@ class AccountState:
     default_accounts: Mapping[str, str] = field(default_factory=dict)
     ids: Mapping[Membership, str] = field(default_factory=dict)
     """slurmdbd's number of each membership; the site knows none."""
+    words: Mapping[str, Values] = field(default_factory=dict)
+    """Description and organization of all accounts, also of those that are in no cluster."""
+    elsewhere: frozenset[str] = frozenset()
+    """Accounts that other clusters of the same slurmdbd have too."""
 
 
 def qos_key(name: str) -> str:
@@ -194,14 +198,22 @@ def _tres_text(text: str) -> str:
     counts = {}
     for pair in _items(text):
         name, _, count = pair.partition("=")
-        tres = read_tres(name)
-        number = int(count) if re.fullmatch(r"-?\d+", count) else None
-        if number is None and tres:
-            number = read_count(tres, count)
+        number = _number(name, count)
         # What cannot be read is a TRES of a later release; it is none of the site's.
         if number is not None and number >= 0:
             counts[name] = number
     return _join(dict(sorted(counts.items())))
+
+
+def _number(name: str, count: str) -> int | None:
+    if re.fullmatch(r"-?\d+", count):
+        return int(count)
+    # sacctmgr writes 1536 MiB as 1.50G, where that is exact.
+    if halves := re.fullmatch(r"(\d+)\.(\d+)([GTP])", count):
+        mib = 1024 ** ("MGTP".index(halves[3]))
+        return int(halves[1]) * mib + int(halves[2]) * mib // 10 ** len(halves[2])
+    tres = read_tres(name)
+    return read_count(tres, count) if tres else None
 
 
 def _size(mib: int) -> str:

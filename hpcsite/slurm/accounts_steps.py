@@ -68,7 +68,14 @@ def account_steps(desired: AccountState, current: AccountState, cluster: str) ->
         where = ("where", f"name={name}", f"cluster={cluster}")
         needs = (account_key(values["Parent"]), *_needed_qos(values))
         words = [each for each in WORD_FIELDS if each.option in values]
-        if name not in current.accounts:
+        if before := current.accounts.get(name):
+            yield from _change(
+                f"account {name}",
+                ("modify", "account", *where),
+                (ACCOUNT_FIELDS, values, before),
+                needs,
+            )
+        else:
             said = (f"below {values['Parent']}", *described(ASSOCIATION_FIELDS, values))
             settings = (*_settings(ACCOUNT_FIELDS, values), *_settings(words, values))
             yield Step(
@@ -77,18 +84,15 @@ def account_steps(desired: AccountState, current: AccountState, cluster: str) ->
                 makes=(account_key(name),),
                 needs=needs,
             )
-            continue
-        before = current.accounts[name]
-        # The account's own words and its shares in the cluster are two things to sacctmgr.
-        yield from _change(
-            f"account {name}", ("modify", "account", *where[:2]), (words, values, before), ()
-        )
-        yield from _change(
-            f"account {name}",
-            ("modify", "account", *where),
-            (ACCOUNT_FIELDS, values, before),
-            needs,
-        )
+        # They belong to the account whatever the cluster: one that is in none, or in another, has
+        # them already, and keeps them when it is added.
+        if name in current.words:
+            yield from _change(
+                f"account {name}",
+                ("modify", "account", *where[:2]),
+                (words, values, current.words[name]),
+                (account_key(name),),
+            )
 
 
 def membership_steps(desired: AccountState, current: AccountState, cluster: str) -> Iterator[Step]:

@@ -53,7 +53,9 @@ def slurm_accounts_plan(
         raise AnsibleFilterError(f"the site's keys are invalid: {error}") from error
     plan = plan_accounts(
         desired_state(keys),
-        read_state({str(a["item"]["name"]): str(a.get("stdout") or "") for a in answers}),
+        read_state(
+            {str(a["item"]["name"]): str(a.get("stdout") or "") for a in answers}, str(cluster)
+        ),
         str(cluster),
         made=[str(key) for key in made],
         absent=absent_users(keys),

@@ -10,6 +10,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 REFUSED = "Error with request"
+# What slurmdbd says of a removal that has to wait: for jobs, or for another default account of the
+# user. Slurm 24.11 also keeps an association for a single partition so; 26.05 does not.
+LATER = ("Job(s) active", "default account of a user")
 # Jobs that a sentence names.
 SHOWN = 10
 
@@ -20,7 +23,7 @@ description:
   - Runs the commands that the filter C(slurm_accounts_plan) made, in their order, each for itself.
     One that fails keeps back those that need what it was to make, and all removals; the others
     are done, so that the next run has less to do.
-  - Nothing is removed for which jobs are running or waiting.
+  - Nothing is removed for which jobs are running or waiting, nor what slurmdbd still wants to keep.
   - Writes down what was added, so that later runs know what may be removed.
 options:
   steps:
@@ -164,6 +167,9 @@ class Outcome:
             self.left_out.append(f"{step['text']}: not done, it {reason}")
         else:
             status, said = (0, "") if module.check_mode else run(module, step["argv"])
+            if status != 0 and step["removes"] and any(each in said for each in LATER):
+                self.left_out.append(f"{step['text']}: not done, slurmdbd refuses: {said}")
+                return
             if status != 0:
                 self.fail(step, said)
                 return

@@ -127,6 +127,12 @@ def test_a_refusal_with_status_zero_is_a_failure(folder: Path) -> None:
     assert "Job(s) active" in fail(folder, step("busy"))["msg"]
 
 
+def test_a_removal_that_slurmdbd_refuses_for_now_is_left(folder: Path) -> None:
+    result = keep(folder, step("busy", removes=["x"]), step("next", removes=["y"]))
+    assert "Job(s) active" in result["left_out"][0]
+    assert [each["item"] for each in result["results"]] == ["next"]
+
+
 @pytest.mark.parametrize(
     ("user", "reason"), [("bob", "it has jobs: 7, 12"), ("mute", "it may have jobs: ")]
 )

@@ -90,18 +90,20 @@ ANSWERS = {
         "physics|dept. of physics|science|\nroot|default root account|root\nelsewhere|x|y\n"
     ),
     "associations": (
-        "root|||1||1|||||normal|\n"
-        "root|root||2||1||||||\n"
-        "physics|||5|root|40|10|2-00:00:00|cpu=64,gres/gpu=8,mem=1T||high,normal|high\n"
-        "physics|alice||7||parent||||||\n"
-        "physics|alice|gpu|8||1|2|||node=1||\n"
+        "lab|root|||1||1|||||normal|\n"
+        "lab|root|root||2||1||||||\n"
+        "lab|physics|||5|root|40|10|2-00:00:00|cpu=64,gres/gpu=8,mem=1T||high,normal|high\n"
+        "lab|physics|alice||7||parent||||||\n"
+        "lab|physics|alice|gpu|8||1|2|||node=1||\n"
+        "other|elsewhere|||9|root|1||||||\n"
+        "other|elsewhere|alice||10||1||||||\n"
     ),
     "users": "alice|physics\nroot|root\n",
 }
 
 
 def test_slurmdbd_s_answers_are_read() -> None:
-    state = read_state(ANSWERS)
+    state = read_state(ANSWERS, "lab")
     assert state.qos["high"] == {
         "Priority": "100",
         "MaxWallDurationPerJob": "12:00:00",
@@ -126,6 +128,9 @@ def test_slurmdbd_s_answers_are_read() -> None:
     assert state.memberships[Membership("alice", "physics")]["FairShare"] == "parent"
     assert state.ids[gpu] == "8"
     assert state.default_accounts["alice"] == "physics"
+    assert {member.account for member in state.memberships} == {"root", "physics"}
+    assert state.elsewhere == {"elsewhere"}
+    assert state.words["elsewhere"]["Description"] == "x"
 
 
 def test_each_question_names_as_many_columns_as_the_answer_has() -> None:
@@ -160,6 +165,7 @@ def test_tres_have_one_form_and_a_lifted_limit_is_none() -> None:
     field = Field("GrpTRES", "grp_tres", "tres")
     assert field.canonical("mem=1G,cpu=-1,gres/gpu:h100=2") == "gres/gpu:h100=2,mem=1024"
     assert field.canonical("mem=1024M,gres/gpu:h100=2") == "gres/gpu:h100=2,mem=1024"
+    assert field.canonical("mem=1.50G") == "mem=1536"
     assert field.shown("mem=1536") == "mem=1536M"
 
 

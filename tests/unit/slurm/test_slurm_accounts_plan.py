@@ -151,13 +151,35 @@ def test_words_that_the_site_does_not_say_are_kept() -> None:
     site = desired()
     old = standing(site)
     words = {"Description": "by hand", "Organization": "somebody"}
-    old = replace(old, accounts={**old.accounts, "physics": {**old.accounts["physics"], **words}})
+    old = replace(
+        old,
+        accounts={**old.accounts, "physics": {**old.accounts["physics"], **words}},
+        words={"physics": words},
+    )
     kept = plan(site, old)
     assert kept.steps == ()
     assert kept.before == kept.after
     assert "by hand" in kept.after
     said = desired(accounts=[{"name": "physics", "fairshare": 40, "description": "Physics"}])
-    assert only(plan(said, old)).text == "account physics: description by hand -> physics"
+    step = only(plan(said, old))
+    assert step.text == "account physics: description by hand -> physics"
+    assert "cluster=lab" not in step.argv
+
+
+def test_an_account_that_is_in_no_cluster_yet_gets_its_words_by_a_change() -> None:
+    site = desired(accounts=[{"name": "physics", "description": "Physics"}], users={})
+    words = {"physics": {"Description": "old", "Organization": "x"}}
+    assert texts(plan(site, replace(EMPTY, words=words))) == [
+        "account physics: new, below root",
+        "account physics: description old -> physics",
+    ]
+
+
+def test_an_account_below_root_again_is_moved_there() -> None:
+    above = {"name": "chem"}
+    old = standing(desired(accounts=[above, {"name": "physics", "parent": "chem"}]))
+    step = only(plan(desired(accounts=[above, {"name": "physics"}]), old))
+    assert step.argv[-1] == "Parent=root"
 
 
 def test_an_association_is_changed_by_its_number() -> None:
@@ -222,6 +244,7 @@ def test_with_prune_what_hpcsite_made_is_removed_from_below() -> None:
         "QOS high: removed",
     ]
     assert pruned.steps[1].jobs == ("--user=alice", "--account=dyes")
+    assert pruned.steps[3].argv[2:] == ("delete", "account", "where", "name=dyes")
     assert all(step.removes for step in pruned.steps[1:])
     assert "account chem" in pruned.before
     assert "chem" not in pruned.after
