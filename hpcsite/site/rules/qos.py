@@ -185,7 +185,8 @@ def _kind(draft: Draft) -> tuple[str, str]:
 def _parameter(draft: Draft, wanted: str) -> tuple[str, str]:
     """Find a parameter of slurm.conf in any case: its name as written, and its value."""
     for name, value in draft.keys.slurm_parameters.items():
-        if name.lower() == wanted and value is not None:
+        # Truth values are what YAML makes of OFF, which has a rule.
+        if name.lower() == wanted and value is not None and not isinstance(value, bool):
             return name, str(value)
     return "", ""
 

@@ -1,5 +1,6 @@
 """Free parameters of slurm.conf and cgroup.conf: keys of this Slurm, with values that it takes."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -97,8 +98,31 @@ def values_are_slurm_s(draft: Draft) -> Iterator[Problem]:
     """Check that Slurm's parser takes the values, and that lists are written as it reads them."""
     for place in _places(draft):
         for name, value, path in place.own():
-            if value is not None and find_key(place.file, place.section, name):
+            if value is None or not find_key(place.file, place.section, name):
+                continue
+            if (text := _misread(draft, value, path)) is not None:
+                yield draft.problem(
+                    f"YAML reads {text} of {name} as {json.dumps(value)}",
+                    path,
+                    f'write it in quotes: "{text}"',
+                    code="HPC1238",
+                )
+            else:
                 yield from _value(draft, place, name, _written(value), path)
+
+
+def _misread(draft: Draft, value: Scalar, path: KeyPath) -> str | None:
+    """Find what stands in the file, where YAML makes something else of it that Slurm would take.
+
+    1:00:00 is the number 3600, and OFF is false; either is a word of Slurm's.
+    """
+    definition = draft.definition(str(path[0]))
+    text = definition.scalar(path[1:]) if definition and not isinstance(value, str) else None
+    if text is None:
+        return None
+    is_time = ":" in text
+    is_mode = isinstance(value, bool) and str(path[-1]).lower() == "preemptmode"
+    return text if is_time or is_mode else None
 
 
 def _value(

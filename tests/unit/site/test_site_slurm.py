@@ -54,6 +54,7 @@ GOOD = (
     "PARTITION\n    preempt_mode: SUSPEND\n",
     "site_slurm_parameters: {PreemptType: preempt/qos, PreemptMode: 'SUSPEND,GANG'}\n",
     "site_slurm_parameters: {PreemptMode: GANG}\n",
+    "site_slurm_parameters: {EnforcePartLimits: NO, PriorityMaxAge: '12:00:00'}\n",
 )
 
 
@@ -125,6 +126,14 @@ BAD = (
     (
         "site_slurm_parameters: {PriorityMaxAge: 7d}\n",
         *("HPC1209", "site_slurm_parameters.PriorityMaxAge", "7d is no time limit", "as Slurm"),
+    ),
+    (
+        "site_slurm_parameters: {PriorityMaxAge: 12:00:00}\n",
+        *("HPC1238", "site_slurm_parameters.PriorityMaxAge", "as 43200", '"12:00:00"'),
+    ),
+    (
+        "site_slurm_parameters: {PreemptMode: OFF}\n",
+        *("HPC1238", "site_slurm_parameters.PreemptMode", "YAML reads OFF", '"OFF"'),
     ),
     (
         "site_slurm_parameters: {SchedulerParameters: 'bf_continue, bf_window=1440'}\n",
