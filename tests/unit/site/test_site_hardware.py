@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
+from hpcsite.paths import content_dir
 from hpcsite.site.catalogue import load_catalogue
 from hpcsite.site.hardware import (
     gpus_of,
@@ -184,3 +186,21 @@ def test_no_slip_of_the_pen_fills_the_memory(nodes: str) -> None:
 def test_many_groups_of_nodes_are_no_slip() -> None:
     parts = [f"{letter}[001-200,301-400]" for letter in "abcdefghij"]
     assert len(unfold(",".join(parts)) or ()) == 3000
+
+
+def test_the_role_that_measures_looks_where_groups_with_a_profile_have_their_gpus() -> None:
+    """It reads `gpus` as the inventory has it, so its default must be that of the model."""
+    text = (content_dir() / "roles/slurm_evidence/vars/main.yml").read_text(encoding="utf-8")
+    assert f"default('{Gpus(count=1).device}')" in text
+
+
+def test_an_unknown_profile_stops_the_playbook_too(folder: SiteFolder) -> None:
+    variables = {
+        "site_name": "mini",
+        "site_node_groups": {"gpu": {"hardware_profile": "nothing"}},
+        "ansible_inventory_sources": (str(folder.path),),
+    }
+    configure = load("filter", "hpcsite_slurm").slurm_configuration
+    paths = {"state_dir": "/a", "spool_dir": "/b"}
+    with pytest.raises(AnsibleFilterError, match="gpu: no hardware profile nothing"):
+        configure({"head": variables}, "head", {}, paths)
