@@ -22,6 +22,7 @@ from hpcsite.errors import CouldNotRunError, InvalidSiteError, Problem
 from hpcsite.site import load
 from hpcsite.site.codes import CODES
 from hpcsite.site.draft import HOST_KEYS
+from hpcsite.site.inventory import read_inventory
 from hpcsite.site.model import SiteKeys
 from tests.unit.site import rich
 
@@ -213,4 +214,4 @@ def test_the_site_that_is_spoilt_uses_every_key() -> None:
 
 def test_stand_in_is_faithful_for_this_site(tmp_path: Path) -> None:
     folder = rich.write(tmp_path / "rich")
-    assert rich.resolve_any(folder.path) == load.read_inventory(folder.path)
+    assert rich.resolve_any(folder.path) == read_inventory(folder.path)
