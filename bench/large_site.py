@@ -37,7 +37,7 @@ def make_site(folder: Path, nodes: int) -> None:
         f"g{start // PER_GROUP + 1}": names[start : start + PER_GROUP]
         for start in range(0, nodes, PER_GROUP)
     }
-    addresses = {name: f"10.{20 + n // 250}.{n % 250}.1" for n, name in enumerate(names)}
+    addresses = {name: f"10.20.{n // 250}.{n % 250 + 1}" for n, name in enumerate(names)}
     children: dict[str, Any] = {
         "slurm_controller": {"hosts": {"head": {"ansible_host": "10.10.0.1"}}},
         **{group: {"hosts": {"head": {}}} for group in ("slurm_dbd", "mariadb")},

@@ -71,6 +71,8 @@ def expand(nodes: str) -> list[str]:
 
 def fold(names: list[str]) -> str:
     """Slurm's short form of node names: `gpu[01-08]`."""
+    if len(names) == 1:
+        return names[0]
     return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
 
 

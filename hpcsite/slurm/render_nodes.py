@@ -36,18 +36,28 @@ def _is_ip(address: str) -> bool:
 
 def _lines_of(members: list[Node], machine: Machine, group: NodeGroup) -> list[str]:
     rest = _machine_fields(machine, group)
+    if len(members) == 1:
+        return [_line(members[0], rest)]
     by_name = {node.name: node for node in members}
     names = fold(list(by_name))
-    ordered = [by_name[name].address for name in expand(names)]
-    if all(address in ("", name) for address, name in zip(ordered, expand(names), strict=True)):
+    ordered = [by_name[name] for name in expand(names)]
+    if not any(map(_has_address, ordered)):
         return [f"NodeName={names} {rest}"]
     # Slurm pairs names and addresses by position, so a folded pair must unfold in the same order.
-    addresses = fold(ordered) if all(map(_is_ip, ordered)) else ""
-    if addresses and expand(addresses) == ordered:
-        return [f"NodeName={names} NodeAddr={addresses} {rest}"]
-    return [
-        f"NodeName={name} NodeAddr={by_name[name].address or name} {rest}" for name in expand(names)
-    ]
+    addresses = [node.address for node in ordered]
+    folded = fold(addresses) if all(map(_is_ip, addresses)) else ""
+    if folded and expand(folded) == addresses:
+        return [f"NodeName={names} NodeAddr={folded} {rest}"]
+    return [_line(node, rest) for node in ordered]
+
+
+def _line(node: Node, rest: str) -> str:
+    address = f" NodeAddr={node.address}" if _has_address(node) else ""
+    return f"NodeName={node.name}{address} {rest}"
+
+
+def _has_address(node: Node) -> bool:
+    return node.address not in ("", node.name)
 
 
 def _machine_fields(machine: Machine, group: NodeGroup) -> str:
