@@ -1,13 +1,14 @@
 """Measure what a large site takes before any host is touched, and print the figures as JSON.
 
-    bench/large_site.py                 sites of 1,000 and 2,000 nodes
+    bench/large_site.py                 sites of 1,000 and 2,000 nodes; minutes, and some GB
+    bench/large_site.py --stand-in      the same without Ansible's tool; seconds
     bench/large_site.py 500 --profile   one of 500, and where the time goes
 
 Each site is made up: GPU nodes in groups, some with MIG, on leaves of 32 with 4 rails, in racks,
 with accounts and users. It is loaded in a process of its own. `ansible_inventory_s` is what
-Ansible's tool takes, `load_s` all that hpcsite adds to it, `slurm_s` is slurm.conf and
-topology.conf, `render_s` every file that can be rendered offline; all in seconds of a CPU, which
-other work on the computer changes least.
+Ansible's tool takes, `read_s` to read its answer, `check_s` all else until the site is loaded,
+`slurm_s` is slurm.conf and topology.conf, `render_s` every file that can be rendered offline; all
+in seconds of a CPU, which other work on the computer changes least.
 """
 
 import argparse
@@ -131,22 +132,33 @@ def _write(path: Path, content: dict[str, Any]) -> None:
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
-def take(folder: Path, *, profile: bool) -> dict[str, float]:
+def take(folder: Path, *, stand_in: bool, profile: bool) -> dict[str, float]:
     """Load and render a site in this process."""
     # Imported here: the process that makes the site is not to be measured.
     from hpcsite.deploy.render import render_site, slurm_configuration
     from hpcsite.errors import InvalidSiteError
-    from hpcsite.site import inventory
-    from hpcsite.site.load import load_site
+    from hpcsite.site import inventory, load
+    from tests.unit.site.mini import resolve
 
     # A busy computer is no reason to give up.
     inventory.TIMEOUT_S = 1200
+    read = resolve if stand_in else load.read_inventory
+    read_s = 0.0
+
+    def timed(path: Path) -> inventory.Inventory:
+        nonlocal read_s
+        begin = time.process_time()
+        found = read(path)
+        read_s += time.process_time() - begin
+        return found
+
+    load.read_inventory = timed
     profiler = cProfile.Profile()
     if profile:
         profiler.enable()
     begin = time.process_time()
     try:
-        site = load_site(folder)
+        site = load.load_site(folder)
     except InvalidSiteError as error:
         sys.exit("\n".join(map(str, error.problems)))
     loaded = time.process_time()
@@ -161,7 +173,8 @@ def take(folder: Path, *, profile: bool) -> dict[str, float]:
         sys.exit("bench: the made-up site is not rendered as a whole")
     return {
         "ansible_inventory_s": _usage_of_children(),
-        "load_s": loaded - begin,
+        "read_s": read_s,
+        "check_s": loaded - begin - read_s,
         "slurm_s": configured - loaded,
         "render_s": rendered - configured,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -173,13 +186,14 @@ def _usage_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def figures(nodes: int, *, repeat: int, profile: bool) -> dict[str, Any]:
+def figures(nodes: int, *, repeat: int, flags: list[str]) -> dict[str, Any]:
     """Measure a site of so many nodes; the least of each figure of `repeat` runs, and targets."""
     with tempfile.TemporaryDirectory(prefix="hpcsite-bench-") as work:
         folder = Path(work) / "large"
         make_site(folder, nodes)
-        runs = [_child(folder, profile=profile) for _ in range(repeat)]
+        runs = [_child(folder, flags) for _ in range(repeat)]
     least = {name: round(min(run[name] for run in runs), 2) for name in runs[0]}
+    least["load_s"] = round(least["read_s"] + least["check_s"], 2)
     most = {
         "load_s": LOAD_S * nodes / 1000,
         "slurm_s": SLURM_S * nodes / 1000,
@@ -189,11 +203,9 @@ def figures(nodes: int, *, repeat: int, profile: bool) -> dict[str, Any]:
     return {"nodes": nodes, "runs": repeat, **least, "targets": met}
 
 
-def _child(folder: Path, *, profile: bool) -> dict[str, float]:
-    argv = [sys.executable, "-m", "bench.large_site", "--take", str(folder)]
-    done = subprocess.run(
-        [*argv, "--profile"] if profile else argv, stdout=subprocess.PIPE, check=True
-    )
+def _child(folder: Path, flags: list[str]) -> dict[str, float]:
+    argv = [sys.executable, "-m", "bench.large_site", "--take", str(folder), *flags]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
 
@@ -204,18 +216,20 @@ def main() -> None:
     parser.add_argument("nodes", nargs="*", type=int, default=[1000, 2000])
     parser.add_argument("--repeat", type=int, default=3, help="runs of each site")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    parser.add_argument("--stand-in", action="store_true", help="do without Ansible's tool")
     parser.add_argument("--take", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.take:
-        sys.stdout.write(json.dumps(take(options.take, profile=options.profile)))
+        taken = take(options.take, stand_in=options.stand_in, profile=options.profile)
+        sys.stdout.write(json.dumps(taken))
         return
-    result = {
-        "cpus": os.cpu_count(),
-        "sites": [
-            figures(nodes, repeat=options.repeat, profile=options.profile)
-            for nodes in options.nodes
-        ],
-    }
+    flags = [
+        flag
+        for flag, wanted in (("--stand-in", options.stand_in), ("--profile", options.profile))
+        if wanted
+    ]
+    sites = [figures(nodes, repeat=options.repeat, flags=flags) for nodes in options.nodes]
+    result = {"cpus": os.cpu_count(), "sites": sites}
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 
 
