@@ -50,6 +50,9 @@ _VARIABLES: dict[str, object] = {
 }
 # Stands on ansible-runner's own, and says more of each result.
 _CALLBACK = "hpcsite_events"
+# Ansible's own default, ~/.ansible/tmp, stays behind on each host when a run is over. Folders in
+# this one are made with mode 0700 and removed.
+_CHECK_REMOTE_TMP = "/tmp"  # noqa: S108
 # Seconds between looks at whether a run should stop; ansible-runner's own default is 5.
 _POLL_S = 1
 
@@ -123,6 +126,7 @@ class Playbook:
             own = str(content_dir() / "plugins" / "callback")
             config.env["ANSIBLE_STDOUT_CALLBACK"] = _CALLBACK
             config.env["ANSIBLE_CALLBACK_PLUGINS"] += f"{os.pathsep}{own}"
+            config.env["ANSIBLE_REMOTE_TMP"] = _CHECK_REMOTE_TMP
         config.command = [
             *(sys.executable, "-I", "-S", guard.__file__, str(self.lock), str(self.work)),
             *config.command,

@@ -9,7 +9,7 @@ import yaml
 from hpcsite.deploy.plan.masking import Masker
 
 Change = Literal["created", "content", "attributes", "removed"]
-SECRET_NOTE = "holds a secret: not shown"  # noqa: S105 - a message
+SECRET_NOTE = "secret, not shown"  # noqa: S105 - a message
 _TOO_LARGE = "too large to show"
 _BINARY = "not text"
 _CONTEXT_LINES = 3

@@ -50,10 +50,10 @@ def moved(old: Plan, new: Plan) -> list[str]:
     # A key of the whole site stands among the variables of each host: said once.
     if (hosts := _differing(before.hosts, after.hosts)) and not keys:
         said.append(f"the description has changed: variables or groups of {fold(hosts)}")
-    said += [
-        f"{host} has changed{_how(old, new, host)}"
-        for host in _differing(before.machines, after.machines)
-    ]
+    alike: dict[str, list[str]] = {}
+    for host in _differing(before.machines, after.machines):
+        alike.setdefault(_how(old, new, host), []).append(host)
+    said += [f"{fold(names)}: not as planned{how}" for how, names in alike.items()]
     known = {job.id for job in old.jobs_at_risk}
     if risky := [job for job in new.jobs_at_risk if job.id not in known]:
         jobs = ", ".join(f"{job.id} of {job.user}" for job in risky)

@@ -249,7 +249,7 @@ def test_it_is_said_what_moved(site: Site) -> None:
     first = plan(site, ("gpu01", HOSTS))
     motd = FileChange(path="/etc/motd", change="content", diff="-x\n+y")
     assert moved(first, plan(site, ("gpu01", HOSTS), ("head", motd))) == [
-        "head has changed: /etc/motd"
+        "head: not as planned: /etc/motd"
     ]
     with_pin = with_software(site, kernel="6.1.0")
     assert moved(first, plan(with_pin, ("gpu01", HOSTS))) == [
@@ -261,7 +261,9 @@ def test_it_is_said_what_moved(site: Site) -> None:
         "the description has changed: variables or groups of gpu01"
     ]
     other = HOSTS.model_copy(update={"diff": "-z\n+b"})
-    assert moved(first, plan(site, ("gpu01", other))) == ["gpu01 has changed: /etc/hosts"]
+    both = plan(site, ("gpu01", HOSTS), ("gpu01", motd), ("gpu02", motd))
+    assert moved(first, both) == ["gpu[01-02]: not as planned: /etc/motd"]
+    assert moved(first, plan(site, ("gpu01", other))) == ["gpu01: not as planned: /etc/hosts"]
 
 
 def test_a_new_job_at_risk_is_a_move_and_a_job_that_ended_is_none(site: Site) -> None:
