@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from hpcsite.cli.init import named, nfs_server, profile
 from hpcsite.errors import UsageError
 from hpcsite.site.model import Gpus, Hardware
+from hpcsite.site.rdma import Mode
 from hpcsite.site.starter import (
     Machine,
     Starter,
@@ -21,7 +22,7 @@ from hpcsite.site.starter import (
 )
 
 _T = TypeVar("_T")
-_RDMA = ("none", "infiniband", "roce", "soft_roce")
+_RDMA: tuple[Mode, ...] = ("none", "infiniband", "roce", "soft_roce")
 
 
 def asked(folder: Path) -> Starter:
@@ -197,7 +198,7 @@ def _ask_nfs(taken: list[Machine]) -> Machine | None:
 
 
 def _with_rdma(groups: tuple[StarterGroup, ...]) -> tuple[StarterGroup, ...]:
-    mode = click.prompt(
+    mode: Mode = click.prompt(
         "RDMA of the compute nodes", type=click.Choice(_RDMA), default="none", err=True
     )
     if mode == "none":

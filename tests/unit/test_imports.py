@@ -21,6 +21,8 @@ ALLOWED = {
     "image": {"errors", "paths", "site", "slurm", "deploy"},
     "lab": {"errors", "paths", "site", "slurm", "image"},
     "verify": {"errors", "paths", "site", "slurm"},
+    # It asks hosts of which no site is written yet: site knows ssh and the catalogue.
+    "discover": {"errors", "paths", "site"},
     # Renderers of a stored run: they know the run's schema, and nothing that makes a run.
     "report": {"errors", "paths", "verify"},
 }

@@ -3,6 +3,7 @@
 Each function raises `UsageError`, which says what is wrong with the text.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterable
 from ipaddress import IPv4Address
@@ -103,15 +104,25 @@ def login_name(text: str) -> str:
     return text
 
 
-def group_name(names: Iterable[str], taken: Collection[str] = (), otherwise: str = "") -> str:
-    """Name a node group after its nodes: gpu01, gpu02 → gpu."""
+def stem(names: Iterable[str]) -> str:
+    """Give what names have in common before a number: gpu01, gpu02 → gpu; empty for nothing."""
     names = list(names)
     stems = {re.sub(r"[^A-Za-z]+$", "", name) for name in names}
-    stem = re.sub(r"[^a-z0-9]+", "_", stems.pop().lower()) if len(stems) == 1 else ""
+    common = stems.pop() if len(stems) == 1 else os.path.commonprefix(names)  # noqa: RUF071 - no paths
+    ends = all(not name[len(common) : len(common) + 1].isalpha() for name in names)
+    found = re.sub(r"[^a-z0-9]+", "_", re.sub(r"[^A-Za-z]+$", "", common).lower())
+    return found if ends and found and found[0].isalpha() else ""
+
+
+def group_name(names: Iterable[str], taken: Collection[str] = (), otherwise: str = "") -> str:
+    """Name a node group after its nodes; `otherwise` where they have nothing in common."""
+    names = list(names)
     used = {*FEATURES, *IMPLICIT, *names, *taken, "default"}
-    if stem and stem[0].isalpha() and stem not in used:
-        return stem
-    other = otherwise or "compute"
+    first = stem(names)
+    if first and first not in used:
+        return first
+    # What stands for an odd one of gpu01, gpu02, … is to be seen in its name.
+    other = first if first in taken else re.sub(r"[^a-z0-9]+", "_", otherwise) or "compute"
     choices = [other, *(f"{other}_{number}" for number in range(2, len(used) + 3))]
     return next(choice for choice in choices if choice not in used)
 
