@@ -5,28 +5,37 @@ other than OFF for the whole cluster, even where each QOS or partition has its o
 also GANG there (slurm.conf(5), PreemptMode).
 """
 
-from hpcsite.site.model import Partition, SiteKeys
+from hpcsite.site.model import Partition, Scalar, SiteKeys
 
+BY_QOS, BY_TIER = "preempt/qos", "preempt/partition_prio"
 # Of all modes the one that loses least: a job that can be queued again is, others are cancelled.
 CLUSTER_MODE = "REQUEUE"
+# GANG alone are time slices: jobs of one partition take turns, and none is preempted.
+_NO_PREEMPTION = (None, "OFF", "GANG")
 
 
 def preemption(keys: SiteKeys) -> dict[str, str]:
-    """PreemptType and PreemptMode of the cluster; empty where nothing preempts."""
+    """PreemptType and PreemptMode of the cluster; empty where nothing preempts or takes turns."""
     kind = preempt_type(keys)
-    if not kind:
-        return {}
     modes = {qos.preempt_mode for qos in keys.qos} | {p.preempt_mode for p in keys.partitions}
-    gang = any(mode and ("SUSPEND" in mode or "GANG" in mode) for mode in modes)
+    gang = any("GANG" in mode or "SUSPEND" in mode for mode in modes if mode)
+    if not kind:
+        turns = any(partition.preempt_mode == "GANG" for partition in keys.partitions)
+        return {"PreemptMode": "GANG"} if turns else {}
     return {"PreemptType": kind, "PreemptMode": f"{CLUSTER_MODE},GANG" if gang else CLUSTER_MODE}
 
 
 def preempt_type(keys: SiteKeys) -> str:
-    """Choose the plugin: QOS before partitions, since a QOS names whom it preempts."""
+    """Choose the plugin: the site's word, else QOS before partitions; empty for none.
+
+    A QOS names whom it preempts, which says more than a tier.
+    """
+    if "preempttype" in (own := _lowered(keys)):
+        return "" if own["preempttype"] in (None, "preempt/none") else str(own["preempttype"])
     if any(qos.preempt for qos in keys.qos):
-        return "preempt/qos"
-    if any(partition.preempt_mode not in (None, "OFF") for partition in keys.partitions):
-        return "preempt/partition_prio"
+        return BY_QOS
+    if any(partition.preempt_mode not in _NO_PREEMPTION for partition in keys.partitions):
+        return BY_TIER
     return ""
 
 
@@ -38,6 +47,9 @@ def partition_mode(keys: SiteKeys, partition: Partition) -> str:
     """
     if partition.preempt_mode:
         return partition.preempt_mode
-    by_site = "preemptmode" in (key.lower() for key in keys.slurm_parameters)
-    by_tier = preempt_type(keys) == "preempt/partition_prio"
-    return "OFF" if by_tier and not by_site else ""
+    by_site = "preemptmode" in _lowered(keys)
+    return "OFF" if preempt_type(keys) == BY_TIER and not by_site else ""
+
+
+def _lowered(keys: SiteKeys) -> dict[str, Scalar | None]:
+    return {key.lower(): value for key, value in keys.slurm_parameters.items()}

@@ -152,7 +152,33 @@ def test_the_site_s_own_mode_of_preemption_holds_for_all_partitions() -> None:
     assert "preemptmode" not in conf.partitions["gpu"]
 
 
-@pytest.mark.parametrize("mode", ["SUSPEND", "SUSPEND,GANG", "GANG"])
+@pytest.mark.parametrize(
+    ("own", "kind", "mode"),
+    [
+        ({"PreemptType": "preempt/none"}, "preempt/none", None),
+        ({"PreemptType": None}, None, None),
+        ({"preempttype": "preempt/partition_prio"}, "preempt/partition_prio", "REQUEUE"),
+    ],
+)
+def test_the_site_s_own_type_of_preemption_holds(
+    own: dict[str, str | None], kind: str | None, mode: str | None
+) -> None:
+    qos = [{"name": "low"}, {"name": "high", "preempt": ["low"]}]
+    text = slurm_conf(keys(qos=qos, slurm_parameters=own))
+    found = parse_slurm_conf(text)
+    assert (found.keys.get("preempttype"), found.keys.get("preemptmode")) == (kind, mode)
+    assert ("PreemptMode=OFF" in text) is (kind == "preempt/partition_prio")
+
+
+def test_jobs_that_take_turns_preempt_nobody() -> None:
+    site = keys(partitions=[GPU | {"preempt_mode": "GANG"}, GPU | {"name": "b", "default": False}])
+    text = slurm_conf(site)
+    assert "PreemptType" not in text
+    assert "\nPreemptMode=GANG\n" in text
+    assert "preemptmode" not in parse_slurm_conf(text).partitions["b"]
+
+
+@pytest.mark.parametrize("mode", ["SUSPEND", "SUSPEND,GANG"])
 def test_suspended_jobs_need_the_gang_scheduler(mode: str) -> None:
     site = keys(partitions=[GPU | {"preempt_mode": mode}])
     assert cluster(site)["preemptmode"] == "REQUEUE,GANG"
