@@ -195,9 +195,10 @@ class Collector:
 
     def _account(self, result: Result) -> None:
         text, _ = diffs.text_of(result.values, self._masker)
-        what = f"{result.task}: {_details(result)}".removesuffix(": ")
+        names = tuple(filter(None, [] if text else [_details(result)]))
         system = _ACCOUNT_MODULES[result.module]
-        self._found(result.host, AccountChange(system=system, what=what, diff=text))
+        item = AccountChange(system=system, what=result.task, names=names, diff=text)
+        self._found(result.host, item)
 
     def _other(self, result: Result) -> None:
         details = _details(result)

@@ -63,7 +63,7 @@ def plan_of(
     changes = [*findings.changes, *_needs(site, findings), *findings.unknown(), *jobs_unknown]
     files, packages = _of(FileChange, changes), _of(PackageChange, changes)
     daemons, nodes = _of(DaemonChange, changes), _of(NodeNeed, changes)
-    accounts, other = _of(AccountChange, changes), _of(OtherChange, changes)
+    accounts, other = _together(_of(AccountChange, changes)), _of(OtherChange, changes)
     unknown = _of(Unknown, changes)
     return Plan(
         site=site.name,
@@ -82,7 +82,7 @@ def plan_of(
             daemons=len(daemons),
             nodes=len({host for item in nodes for host in item.hosts}),
             jobs_at_risk=len(jobs),
-            accounts=len(accounts),
+            accounts=sum(max(1, len(item.names)) for item in accounts),
             other=len(other),
             unknown=len(unknown),
         ),
@@ -110,6 +110,17 @@ def _of(kind: type[Kind], changes: list[tuple[str, Item]]) -> tuple[Kind, ...]:
         item.model_copy(update={"nodes": fold(hosts), "hosts": tuple(sorted(hosts))})
         for item, hosts in shared.items()
     )
+
+
+def _together(accounts: tuple[AccountChange, ...]) -> tuple[AccountChange, ...]:
+    """Put users of one task on the same hosts together: a fresh machine lacks all of them."""
+    shared: dict[tuple[str, str, str], AccountChange] = {}
+    for item in accounts:
+        key = (item.what, item.nodes, item.diff)
+        found = shared.get(key)
+        names = (*found.names, *item.names) if found else item.names
+        shared[key] = item.model_copy(update={"names": names})
+    return tuple(shared.values())
 
 
 def _reboots(site: Site, findings: Findings) -> dict[str, list[str]]:

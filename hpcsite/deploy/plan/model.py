@@ -75,16 +75,20 @@ class NodeNeed(Item):
 
 
 class AccountChange(Item):
-    """A user or group of the machines, or an account, user or limit in Slurm's accounting."""
+    """Users or groups of the machines, or accounts, users and limits in Slurm's accounting.
+
+    `what` is the task that keeps them, `names` whom it concerns; of a diff it can be read.
+    """
 
     system: Literal["linux", "slurm"]
     what: str
+    names: tuple[str, ...] = ()
     diff: str = ""
 
     @property
     def label(self) -> str:
         """What changes."""
-        return self.what
+        return f"{self.what}: {', '.join(self.names)}" if self.names else self.what
 
 
 class OtherChange(Item):

@@ -22,6 +22,7 @@ from hpcsite.site.names import fold
 # Of a longer diff the end is left out; the JSON has all of it.
 _MAX_DIFF_LINES = 60
 _MAX_JOBS = 20
+_MAX_NAMES = 20
 _ACTIONS = {
     "start": "starts",
     "restart": "restarts",
@@ -159,7 +160,11 @@ def _jobs(jobs: Sequence[JobAtRisk]) -> list[Text]:
 
 
 def _account(item: AccountChange) -> Text:
-    text = _line(item, f"{item.what} ({_SYSTEMS[item.system]})")
+    named = ", ".join(item.names[:_MAX_NAMES])
+    if (rest := len(item.names) - _MAX_NAMES) > 0:
+        named += f" and {rest} more"
+    what = f"{item.what}: {named}" if named else item.what
+    text = _line(item, f"{what} ({_SYSTEMS[item.system]})")
     text.append_text(_diff(item.diff))
     return text
 

@@ -183,7 +183,7 @@ def test_a_task_with_no_log_still_tells_its_file(checked: Checked) -> None:
 
 
 def test_users_packages_and_what_roles_say_of_themselves(checked: Checked) -> None:
-    assert [a.what for a in checked.of(AccountChange)] == ["Keep users: nobodyelse"]
+    assert [a.label for a in checked.of(AccountChange)] == ["Keep users: nobodyelse"]
     assert checked.of(PackageChange)[0].packages == ("no-such-package-there-is",)
     daemon = checked.of(DaemonChange)[0]
     assert (daemon.daemon, daemon.action) == ("slurmctld", "reconfigure")

@@ -163,6 +163,20 @@ unknown
     )
 
 
+def test_users_of_one_task_are_named_together(site: Site) -> None:
+    users = [
+        AccountChange(system="linux", what="Keep users", names=(f"user{n:02}",)) for n in range(25)
+    ]
+    some = [("gpu01", user) for user in users] + [("gpu02", user) for user in users]
+    one = plan(site, *some, ("head", users[0]))
+    assert [(item.nodes, len(item.names)) for item in one.accounts] == [
+        ("gpu[01-02],head", 1),
+        ("gpu[01-02]", 24),
+    ]
+    assert one.summary.accounts == 25
+    assert "user20 and 4 more (on the machines)" in text(one)
+
+
 def test_a_driver_pin_that_differs_drains_and_reboots_the_gpu_nodes(site: Site) -> None:
     pinned = with_software(site, nvidia_driver="550.90.07")
     states = {host: HostState(kernel="6.1.0", jobs=None) for host in site.hosts}
