@@ -43,10 +43,12 @@ def partition_mode(keys: SiteKeys, partition: Partition) -> str:
     """PreemptMode of a partition; empty where its line need not say it.
 
     A partition without a mode is not preempted: the mode of the cluster, which hpcsite has to
-    write, would open it. Where the site itself sets that one, it holds.
+    write, would open it. Where the site itself sets that one, it holds. GANG is left to the
+    cluster: slurmctld complains of it in a partition, and ignores it.
     """
-    if partition.preempt_mode:
-        return partition.preempt_mode
+    words = (partition.preempt_mode or "").split(",")
+    if own := ",".join(word for word in words if word not in ("", "GANG")):
+        return own
     by_site = "preemptmode" in _lowered(keys)
     return "OFF" if preempt_type(keys) == BY_TIER and not by_site else ""
 

@@ -175,10 +175,13 @@ def test_jobs_that_take_turns_preempt_nobody() -> None:
     text = slurm_conf(site)
     assert "PreemptType" not in text
     assert "\nPreemptMode=GANG\n" in text
-    assert "preemptmode" not in parse_slurm_conf(text).partitions["b"]
+    assert not [
+        line for line in parse_slurm_conf(text).partitions.values() if "preemptmode" in line
+    ]
 
 
 @pytest.mark.parametrize("mode", ["SUSPEND", "SUSPEND,GANG"])
 def test_suspended_jobs_need_the_gang_scheduler(mode: str) -> None:
     site = keys(partitions=[GPU | {"preempt_mode": mode}])
     assert cluster(site)["preemptmode"] == "REQUEUE,GANG"
+    assert parse_slurm_conf(slurm_conf(site)).partitions["gpu"]["preemptmode"] == "SUSPEND"
