@@ -1,7 +1,7 @@
 """sacctmgr's commands that add and change QOS, accounts and users, with a line of text each."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from hpcsite.slurm.accounts_state import (
@@ -61,7 +61,29 @@ def qos_steps(desired: AccountState, current: AccountState) -> Iterator[Step]:
 
 
 def account_steps(desired: AccountState, current: AccountState, cluster: str) -> Iterator[Step]:
-    """Add and change accounts, those above before those below."""
+    """Add and change accounts, those above before those below.
+
+    Slurm from 23.11 to 25.05 writes a wrong lineage for what is below the accounts below one that
+    moves, and then removes it together with accounts where it is no longer (fixed in 25.11, "set
+    lineage on all affected associations"). So accounts move alone: those below wait under root.
+    """
+    waiting = _below_moved(desired, current)
+    for name in waiting:
+        yield _move(name, current.accounts[name]["Parent"], ROOT, cluster)
+    current = replace(
+        current,
+        accounts={
+            name: {**values, "Parent": ROOT} if name in waiting else values
+            for name, values in current.accounts.items()
+        },
+    )
+    yield from _accounts(desired, current, cluster)
+    for name, parent in reversed(waiting.items()):
+        if name not in desired.accounts and parent != ROOT:
+            yield _move(name, ROOT, parent, cluster)
+
+
+def _accounts(desired: AccountState, current: AccountState, cluster: str) -> Iterator[Step]:
     depths = account_depths(desired.accounts)
     for name in sorted(desired.accounts, key=lambda name: depths[name]):
         values = desired.accounts[name]
@@ -148,6 +170,34 @@ def account_depths(accounts: Mapping[str, Values]) -> dict[str, int]:
         base = depths.get(at, -1)
         depths |= {each: base + n for n, each in enumerate(reversed(path), start=1)}
     return depths
+
+
+def _below_moved(desired: AccountState, current: AccountState) -> dict[str, str]:
+    """Find the accounts below those that move, lowest first, with the account above each."""
+    parents = {name: values["Parent"] for name, values in current.accounts.items()}
+    moved = {
+        name
+        for name, values in desired.accounts.items()
+        if name in parents and parents[name] != values["Parent"]
+    }
+    found: dict[str, str] = {}
+    depths = account_depths(current.accounts) if moved else {}
+    for name in sorted(depths, key=lambda name: -depths[name]):
+        above, at = set(), parents[name]
+        while at in parents and at not in above:
+            above.add(at)
+            at = parents[at]
+        if above & moved:
+            found[name] = parents[name]
+    return found
+
+
+def _move(name: str, before: str, after: str, cluster: str) -> Step:
+    where = ("where", f"name={name}", f"cluster={cluster}")
+    return Step(
+        text=f"account {name}: parent {before} -> {after}",
+        argv=(*SACCTMGR, "modify", "account", *where, "set", f"Parent={after}"),
+    )
 
 
 def _new_members(desired: AccountState, current: AccountState, cluster: str) -> Iterator[Step]:

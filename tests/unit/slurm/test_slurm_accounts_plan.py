@@ -202,6 +202,27 @@ def test_another_default_account_is_set_after_it_exists() -> None:
     assert last.argv[-4:] == ("name=alice", "cluster=lab", "set", "DefaultAccount=chem")
 
 
+def test_accounts_below_one_that_moves_wait_under_root() -> None:
+    def site(parent: str) -> list[dict[str, str]]:
+        return [
+            {"name": "optics", "parent": "physics"},
+            {"name": "physics", "parent": parent},
+            {"name": "science"},
+        ]
+
+    old = standing(desired(accounts=site("science")))
+    by_hand = {"guests": "optics", "others": "science"}
+    more = {name: {**old.accounts["optics"], "Parent": above} for name, above in by_hand.items()}
+    old = replace(old, accounts={**old.accounts, **more})
+    assert texts(plan(desired(accounts=site("root")), old)) == [
+        "account guests: parent optics -> root",
+        "account optics: parent physics -> root",
+        "account physics: parent science -> root",
+        "account optics: parent root -> physics",
+        "account guests: parent root -> optics",
+    ]
+
+
 def test_what_others_made_is_left_alone() -> None:
     more = desired(
         qos=[{"name": "high"}],
