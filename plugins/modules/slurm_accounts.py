@@ -10,8 +10,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 REFUSED = "Error with request"
-# What slurmdbd says of a removal that has to wait: for jobs, or for what has it as its default. Slurm
-# 24.11 also keeps an association for one partition of the default account so; 26.05 does not.
+# What slurmdbd says of a removal that has to wait: for jobs, or for whoever has it as a default.
+# Slurm 24.11 so keeps what is of one partition of a default account, too; 26.05 does not.
 LATER = ("Job(s) active", "default account of a user", "as their Default QOS")
 # Jobs that a sentence names.
 SHOWN = 10
