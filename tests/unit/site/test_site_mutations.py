@@ -24,7 +24,7 @@ from hpcsite.site.codes import CODES
 from hpcsite.site.draft import HOST_KEYS
 from hpcsite.site.inventory import read_inventory
 from hpcsite.site.model import SiteKeys
-from tests.unit.site import rich
+from tests.unit.site import full_site
 
 EXAMPLES = int(os.environ.get("HPCSITE_MUTATIONS", "250"))
 REAL = bool(os.environ.get("HPCSITE_MUTATIONS_REAL"))
@@ -126,8 +126,10 @@ class Spoilt(dict[str, str]):
     def __repr__(self) -> str:
         lines: list[str] = []
         for name, text in self.items():
-            valid = yaml.safe_load(rich.FILES[name])
-            before = rich.FILES[name] if name == "hosts.yml" else yaml.safe_dump(valid, **STYLE)
+            valid = yaml.safe_load(full_site.FILES[name])
+            before = (
+                full_site.FILES[name] if name == "hosts.yml" else yaml.safe_dump(valid, **STYLE)
+            )
             lines += difflib.unified_diff(
                 before.splitlines(), text.splitlines(), name, name, "", "", 2, ""
             )
@@ -137,14 +139,14 @@ class Spoilt(dict[str, str]):
 @st.composite
 def spoilt(draw: st.DrawFn) -> Spoilt:
     """Change the files of a site in one to four places."""
-    files = copy.deepcopy(rich.trees())
+    files = copy.deepcopy(full_site.trees())
     if REAL:
-        files["hosts.yml"] = yaml.safe_load(rich.FILES["hosts.yml"])
+        files["hosts.yml"] = yaml.safe_load(full_site.FILES["hosts.yml"])
     twice: set[str] = set()
     for _ in range(draw(st.integers(1, 4))):
         twice |= spoil(files, draw)
     deep = draw(st.sampled_from([2, 40, 70, 2000]))
-    texts = Spoilt({"hosts.yml": rich.FILES["hosts.yml"]})
+    texts = Spoilt({"hosts.yml": full_site.FILES["hosts.yml"]})
     for name, tree in files.items():
         text = yaml.safe_dump(tree, **STYLE)
         text = text.replace(DEEP, "[" * deep + "]" * deep)
@@ -184,7 +186,7 @@ def check(folder: Path, problem: Problem) -> None:
 @given(texts=spoilt())
 def test_a_spoilt_site_is_refused_in_words(texts: Spoilt, monkeypatch: pytest.MonkeyPatch) -> None:
     if not REAL:
-        monkeypatch.setattr(load, "read_inventory", rich.resolve_any)
+        monkeypatch.setattr(load, "read_inventory", full_site.resolve_any)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, text in texts.items():
@@ -201,17 +203,17 @@ def test_a_spoilt_site_is_refused_in_words(texts: Spoilt, monkeypatch: pytest.Mo
 
 
 def test_the_site_that_is_spoilt_is_valid(tmp_path: Path) -> None:
-    site = rich.write(tmp_path / "rich").load()
+    site = full_site.write(tmp_path / "rich").load()
     assert [warning for warning in site.warnings if not warning.acknowledged] == []
 
 
 def test_the_site_that_is_spoilt_uses_every_key() -> None:
-    used = {key for tree in rich.trees().values() for key in tree}
+    used = {key for tree in full_site.trees().values() for key in tree}
     # A lab excludes much of the rest; a host of one has keys of its own.
     without = {key for key in KEYS if "lab" in key or key == "site_address"}
     assert set(KEYS) - used <= without | {"site_subnet_manager_priority"}
 
 
 def test_stand_in_is_faithful_for_this_site(tmp_path: Path) -> None:
-    folder = rich.write(tmp_path / "rich")
-    assert rich.resolve_any(folder.path) == read_inventory(folder.path)
+    folder = full_site.write(tmp_path / "rich")
+    assert full_site.resolve_any(folder.path) == read_inventory(folder.path)
