@@ -119,7 +119,7 @@ def mounts_hide_no_system(draft: Draft) -> Iterator[Problem]:
             yield draft.problem(
                 f"{mount.point} cannot be mounted over: {tree} is the system's own",
                 mount.path,
-                "choose a folder such as /work, /scratch or /local",
+                "choose a folder such as /data, /scratch or /local",
                 code="HPC1408",
             )
 
