@@ -17,6 +17,7 @@ from hpcsite.discover import (
 from hpcsite.errors import CouldNotRunError, UsageError
 from hpcsite.site.catalogue import load_catalogue
 from hpcsite.site.connection import require_named_user
+from hpcsite.site.names import fold
 from hpcsite.site.starter import Starter, check_target, values
 
 _MEASURED = ("nodes", "first_address", "gpus", "group", "rdma_mode", "rdma_interface", "rdma_speed")
@@ -71,7 +72,10 @@ def _refused(refusals: list[Refusal], asked: int, *, skip: bool) -> None:
     """Name all hosts that did not answer, by the reason; end there, unless they are skipped."""
     if not refusals:
         return
-    reasons = "".join(f"\n  {each.target}: {each.reason}" for each in refusals)
+    by_reason: dict[str, list[str]] = {}
+    for each in refusals:
+        by_reason.setdefault(each.reason, []).append(each.target)
+    reasons = "".join(f"\n  {fold(who)}: {why}" for why, who in by_reason.items())
     message = f"{len(refusals)} of {asked} hosts did not answer:{reasons}"
     if not skip or len(refusals) == asked:
         raise CouldNotRunError(
