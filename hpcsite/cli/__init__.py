@@ -16,7 +16,7 @@ from hpcsite.errors import ExitCode, HpcsiteError, Problem
 # Command name → what the list of commands says of it. The module is hpcsite.cli.<name>, the
 # click command in it is called `command`.
 COMMANDS = {
-    "init": "Write a commented inventory to begin with: by questions, options or from the machines.",
+    "init": "Write a commented inventory to begin with: by questions, options or discovery.",
     "validate": "Check a site description: every mistake at once, before any host is touched.",
     "schema": "Print the JSON Schema of an inventory's variables, for editors.",
     "explain": "Say what a code of a mistake in a site description means, and what to do.",
