@@ -111,9 +111,14 @@ def _links(value: frozenset[str], usual: frozenset[str]) -> str:
 def _links_of(host: Facts) -> frozenset[str]:
     return frozenset(
         f"{port.hca}/{port.number} "
-        + (f"at {port.rate_gbit_s} Gb/s" if port.active and port.rate_gbit_s else "without a link")
+        + (f"at {port.rate_gbit_s} Gb/s" if port.active and port.rate_gbit_s else "not active")
         for port in host.ports
     )
+
+
+def _mtu_of(host: Facts) -> int:
+    mtus = {interface.name: interface.mtu for interface in host.interfaces}
+    return mtus.get(host.default_interface) or 0
 
 
 def _on_bus(value: int, usual: int) -> str:
@@ -140,5 +145,6 @@ _ASPECTS: tuple[tuple[Callable[[Facts], Hashable], Callable[..., str]], ...] = (
         lambda host: tuple(sorted(disk.kind for disk in host.disks)),
         _counted("disk", "disks"),
     ),
+    (_mtu_of, lambda value, usual: f"MTU {_rather(value, usual)}"),
     (lambda host: host.os, lambda value, usual: f"runs {_rather(value, usual)}"),
 )

@@ -66,7 +66,8 @@ def rdma_of(hosts: Sequence[Facts]) -> StarterRdma | None:
     fabric = [port for port in ports if port.link_layer == INFINIBAND]
     if fabric:
         # A second port of an adapter is often left empty: what most hosts use is what counts.
-        chosen = [port for port in fabric if port.active] or fabric
+        active = [port for port in fabric if port.active]
+        chosen = active or [port for port in fabric if port.waits] or fabric
         speed = max((port.rate_gbit_s or 0 for port in chosen), default=0)
         return StarterRdma("infiniband", devices=_devices(chosen, hosts), speed_gbit_s=speed)
     linked = [port for port in ports if port.link_layer == ETHERNET and port.active]
@@ -103,20 +104,28 @@ def notes(
     yield " · ".join(filter(None, (f"As {who} reported", what, model)))
     if gpus := hosts[0].gpu_names:
         listed = ", ".join(f"{number} x {name}" for name, number in gpus.items())
-        driver = "" if any(gpu.memory_mib for gpu in hosts[0].gpus) else ", without a driver yet"
+        driver = "" if all(gpu.driver for gpu in hosts[0].gpus) else ", without a driver yet"
         yield f"GPUs · {listed}{driver}"
     memory = sorted({host.memory_mib for host in hosts if host.memory_mib})
     if len(memory) > 1:
         yield f"Memory differs, from {memory[0]} to {memory[-1]} MiB; the least is declared."
     if hcas := hosts[0].hcas:
         listed = ", ".join(f"{number} x {kind} {layer}" for (kind, layer), number in hcas.items())
-        active = any(port.active for host in hosts for port in host.ports)
-        yield f"HCAs · {listed}{'' if active else ', none with a link'}"
+        yield f"HCAs · {listed}{_links(hosts)}"
     if disks := Counter(disk.kind for disk in hosts[0].disks):
         listed = ", ".join(f"{number} x {kind}" for kind, number in disks.items())
         yield f"Disks · {listed}"
     if not profile and found:
         yield from _proposals(found)
+
+
+def _links(hosts: Sequence[Facts]) -> str:
+    ports = [port for host in hosts for port in host.ports]
+    if any(port.active for port in ports):
+        return ""
+    if any(port.waits for port in ports):
+        return "; no subnet manager has been there yet"
+    return "; none has a link, and what is said of speed is that of idle ports"
 
 
 def _proposals(found: Sequence[Candidate]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-ACTIVE = "ACTIVE"
+ACTIVE, INIT = "ACTIVE", "INIT"
 INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 
 
@@ -25,6 +25,7 @@ class Gpu:
 
     name: str
     memory_mib: int | None = None
+    driver: bool = True
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Port:
     def active(self) -> bool:
         """Whether something is plugged in, and a subnet manager has seen it."""
         return self.state == ACTIVE
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is plugged in, and no subnet manager has been there."""
+        return self.state == INIT
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def _nvidia(lines: list[str]) -> Iterator[Gpu]:
 
 def _pci(lines: list[str]) -> Iterator[Gpu]:
     for _, number, _, called in _fields(lines, 4):
-        yield Gpu(called or f"PCI 10de:{number.removeprefix('0x')}")
+        yield Gpu(called or f"PCI 10de:{number.removeprefix('0x')}", driver=False)
 
 
 def _ports(lines: list[str]) -> Iterator[Port]:

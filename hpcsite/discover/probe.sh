@@ -54,6 +54,8 @@ accelerators() {
   section pci
   for device in /sys/bus/pci/devices/*; do
     [ "$(first "$device/vendor")" = 0x10de ] || continue
+    # A part of a device that virtual machines are given is none of its own.
+    [ -e "$device/physfn" ] && continue
     class=$(first "$device/class")
     case $class in 0x03*) ;; *) continue ;; esac
     number=$(first "$device/device")
@@ -74,10 +76,13 @@ adapters() {
     [ -d "$hca/ports" ] || continue
     # An adapter in software, such as soft-RoCE, is on no bus.
     [ -e "$hca/device" ] || continue
+    [ -e "$hca/device/physfn" ] && continue
+    kind=$(first "$hca/hca_type")
+    [ -n "$kind" ] || kind=$(readlink "$hca/device/driver")
     interfaces=
     for net in "$hca"/device/net/*; do [ -e "$net" ] && interfaces="$interfaces ${net##*/}"; done
     for port in "$hca"/ports/*; do
-      printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${hca##*/}" "$(first "$hca/hca_type")" \
+      printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${hca##*/}" "${kind##*/}" \
         "${port##*/}" "$(first "$port/rate")" "$(first "$port/link_layer")" \
         "$(first "$port/state")" "$interfaces"
     done

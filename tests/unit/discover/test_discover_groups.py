@@ -77,12 +77,15 @@ def test_odd_ones_are_told_together() -> None:
     nodes[2] = replace(nodes[2], ports=slow)
     nodes[3] = replace(nodes[3], ports=down, os="Ubuntu 24.04")
     nodes[4] = replace(nodes[4], disks=nodes[4].disks[:-1])
+    jumbo = replace(nodes[5].interfaces[0], mtu=9000)
+    nodes[5] = replace(nodes[5], interfaces=(jumbo,))
     # None of these makes another kind of machine.
     assert len(alike(nodes)) == 1
     assert told(nodes) == [
         ("dgx[02-03]", "mlx5_3/1 at 200 Gb/s, not at 400 Gb/s"),
-        ("dgx04", "mlx5_4/1 without a link, not at 400 Gb/s"),
+        ("dgx04", "mlx5_4/1 not active, not at 400 Gb/s"),
         ("dgx05", "1 disk fewer (9; 3.8 TB NVMe)"),
+        ("dgx06", "MTU 9000 rather than 1500"),
         ("dgx04", "runs Ubuntu 24.04 rather than Ubuntu 22.04.4 LTS"),
     ]
 
@@ -124,6 +127,17 @@ def test_roce_is_on_the_fastest_interface_with_a_link() -> None:
     assert group.rdma == StarterRdma("roce", "eth9")
     none = [copy("cpu01", n, ports=original.ports[1:]) for n in (1, 2)]
     assert proposed([copy("dgx01", 1), *none]).groups[0].rdma is None
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("INIT", "; no subnet manager has been there yet"), ("DOWN", "; none has a link, and")],
+)
+def test_infiniband_without_a_subnet_manager_is_told(state: str, says: str) -> None:
+    ports = tuple(replace(port, state=state) for port in facts("dgx01").ports)
+    (group,) = proposed([copy("cpu01", 1), *(copy("dgx01", n, ports=ports) for n in (1, 2))]).groups
+    assert group.rdma == StarterRdma("infiniband", devices=DEVICES, speed_gbit_s=400)
+    assert any(says in note for note in group.notes)
 
 
 def test_roles_by_name_and_by_what_ssh_was_given() -> None:
