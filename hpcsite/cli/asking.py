@@ -89,7 +89,7 @@ def _free_name(text: str, taken: list[Machine]) -> str:
 
 
 def _free_address(text: str, taken: list[Machine]) -> str:
-    found = Machine("", str(values.address(text)))
+    found = Machine("", str(values.usable_address(text)))
     _refuse_same([found], taken)
     return found.address
 
@@ -157,6 +157,8 @@ def _free_nodes(text: str, taken: list[Machine]) -> list[str]:
 
 def _following(names: list[str], text: str, taken: list[Machine]) -> tuple[Machine, ...]:
     machines = values.addressed(names, text)
+    for machine in machines:
+        values.usable_address(machine.address)
     _refuse_same(list(machines), taken)
     return machines
 
@@ -190,6 +192,7 @@ def _ask_nfs(taken: list[Machine]) -> Machine | None:
     def server(text: str) -> Machine:
         if "=" in text:
             found = values.machine(text)
+            values.usable_address(found.address)
             _refuse_same([found], taken)
             return found
         return nfs_server(text, taken)

@@ -184,6 +184,13 @@ def ssh_destinations_are_distinct(draft: Draft) -> Iterator[Problem]:
             )
 
 
+def unusable_address(address: IPv4Address) -> str:
+    """Say what an address is that no host of a site can have; empty for one that may be."""
+    if any(address in network for network in _DOCUMENTATION):
+        return "one of those kept for examples"
+    return _unusable(address, alone=False) or ""
+
+
 def cluster_address(variables: dict[str, Any]) -> _Address | None:
     """Address by which others reach the host of these variables; None if it is none."""
     return _parsed(_address_variable(variables)[1])

@@ -14,7 +14,7 @@ from hpcsite.errors import UsageError
 from hpcsite.site.groups import FEATURES, IMPLICIT
 from hpcsite.site.model.base import LOGIN_NAME
 from hpcsite.site.rules.accounts import RESERVED_IDS, SYSTEM
-from hpcsite.site.rules.hosts import is_node_name
+from hpcsite.site.rules.hosts import is_node_name, unusable_address
 from hpcsite.site.rules.rdma import is_interface
 from hpcsite.site.starter.model import Machine, StarterUser
 
@@ -61,6 +61,14 @@ def address(text: str) -> IPv4Address:
         raise UsageError(
             f"{text!r} is no IPv4 address", hint="write it like this: head=10.0.0.10"
         ) from None
+
+
+def usable_address(text: str) -> IPv4Address:
+    """Read an address that a host of a site can have."""
+    found = address(text)
+    if reason := unusable_address(found):
+        raise UsageError(f"{found} is {reason}", hint="write that by which other hosts reach it")
+    return found
 
 
 def node_set(text: str) -> list[str]:

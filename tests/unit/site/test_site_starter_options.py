@@ -267,7 +267,7 @@ def test_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch,
         [
             *("My Site", ""),  # a name that cannot be, then the folder's
-            *("", "10.0.0", "10.0.0.10"),  # the controller
+            *("", "10.0.0", "192.0.2.10", "127.0.0.1", "10.0.0.10"),  # the controller
             *("y", "head", "login", "10.0.0.10", "10.0.0.11", "n"),  # a login node
             *("gpu[01-", "gpu[01-02]", "10.0.0.10", "10.0.0.21", "dgx", "dgx-h100", "y"),
             *("gpu02,c1", "cpu[1-2]", "10.0.0.31", "", "99", "2", "2 32", "2 32 1 515000", "n"),
@@ -278,6 +278,8 @@ def test_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for said in (
         "'My Site' cannot be a site's name; use lower-case letters",
         "'10.0.0' is no IPv4 address",
+        "192.0.2.10 is one of those kept for examples",
+        "127.0.0.1 is this computer's own (loopback)",
         "head has the same name or address (10.0.0.10)",
         "there is no hardware profile dgx;",
         "'99' is no number of GPUs; 0 to 64",
