@@ -48,7 +48,7 @@ def desired(**keys: object) -> AccountState:
     )
 
 
-def standing(state: AccountState, **more: object) -> AccountState:
+def standing(state: AccountState) -> AccountState:
     """What slurmdbd has once a state is reached."""
     return replace(
         state,
@@ -57,7 +57,6 @@ def standing(state: AccountState, **more: object) -> AccountState:
         memberships={**EMPTY.memberships, **state.memberships},
         default_accounts={**EMPTY.default_accounts, **state.default_accounts},
         ids={member: str(n) for n, member in enumerate(state.memberships, 10)},
-        **more,
     )
 
 
