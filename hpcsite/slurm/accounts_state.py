@@ -209,9 +209,8 @@ def _number(name: str, count: str) -> int | None:
     if re.fullmatch(r"-?\d+", count):
         return int(count)
     # sacctmgr writes 1536 MiB as 1.50G, where that is exact.
-    if halves := re.fullmatch(r"(\d+)\.(\d+)([GTP])", count):
-        mib = 1 << 10 * "MGTP".index(halves[3])
-        return int(halves[1]) * mib + int(halves[2]) * mib // 10 ** len(halves[2])
+    if fraction := re.fullmatch(r"(\d+\.\d+)([GTP])", count):
+        return int(float(fraction[1]) * (1 << 10 * "MGTP".index(fraction[2])))
     tres = read_tres(name)
     return read_count(tres, count) if tres else None
 
