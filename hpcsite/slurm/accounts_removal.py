@@ -86,8 +86,9 @@ def removal_steps(
         if rest or user in desired.default_accounts:
             yield from _leave(user, members, rest, (desired, current, cluster))
         else:
+            accounts = dict.fromkeys(member.account for member in members)
             yield Step(
-                text=f"user {user}: removed, was in {', '.join(m.account for m in members)}",
+                text=f"user {user}: removed, was in {', '.join(accounts)}",
                 argv=(*SACCTMGR, "delete", "user", "where", f"name={user}", f"cluster={cluster}"),
                 removes=tuple(member.key for member in members),
                 jobs=(f"--user={user}",),
