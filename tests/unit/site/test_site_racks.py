@@ -285,9 +285,9 @@ def test_a_large_site_is_checked_quickly(site: SiteFolder) -> None:
         catalogue=load_catalogue(),
     )
     assert check_keys(draft) == []
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert [problem for rule in RULES for problem in rule(draft)] == []
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_example_of_the_page_is_valid(site: SiteFolder) -> None:
