@@ -167,8 +167,7 @@ def test_what_is_undeclared_goes_only_by_prune_and_never_under_jobs(site: LabSit
 
 
 def test_who_verifies_keeps_an_account(site: LabSite) -> None:
-    mine, other = "{user: alice, account: optics,", "{user: bob, account: chemistry,"
-    site.edit("group_vars/all/accounts.yml", mine, other)
+    site.edit("group_vars/all/accounts.yml", ACCOUNTS[ACCOUNTS.index("site_associations") :], "")
     site.edit("group_vars/all/site.yml", "    accounts: [optics, chemistry]\n", "")
     assert "association alice in hpcsite: new" in items(site.deploy())
     assert site.as_user("srun hostname", node="head") == "gpu01"
