@@ -5,7 +5,8 @@ catches them; it prints what is wrong and where, a blank line, and a hint. Any o
 bug and ends in `ExitCode.BUG`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
@@ -35,15 +36,25 @@ class Location:
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in a site description: what is wrong, where, and what to do."""
+    """One mistake in a site description: what is wrong, where, and what to do.
+
+    `code` names the kind of mistake (`hpcsite.site.codes`); it is empty for what is said of
+    something else than a site description. `acknowledged` is the site's reason to accept a
+    warning. `host` is the host that an element of `key` belongs to, where one mistake may be that
+    of many hosts: it makes no difference between two problems.
+    """
 
     message: str
     where: Location | None = None
     hint: str = ""
     key: str = ""
+    code: str = ""
+    acknowledged: str = ""
+    host: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        head = f"{self.where}: {self.message}" if self.where else self.message
+        code = f" [{self.code}]" if self.code else ""
+        head = f"{self.where}: {self.message}{code}" if self.where else f"{self.message}{code}"
         return f"{head}\n\nhint: {self.hint}" if self.hint else head
 
 
@@ -81,14 +92,18 @@ class FailedError(HpcsiteError):
 
 
 class InvalidSiteError(HpcsiteError):
-    """The site description is wrong; carries every mistake found, not only the first."""
+    """The site description is wrong; carries every mistake found, not only the first.
+
+    `warnings` are those that were found beside the mistakes.
+    """
 
     exit_code = ExitCode.INVALID_SITE
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[Problem], warnings: Sequence[Problem] = ()) -> None:
         count = len(problems)
         super().__init__(f"the site description has {count} error{'s' if count != 1 else ''}")
         self._problems = problems
+        self.warnings = tuple(warnings)
 
     @property
     def problems(self) -> list[Problem]:

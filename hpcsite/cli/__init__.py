@@ -16,10 +16,14 @@ from hpcsite.errors import ExitCode, HpcsiteError, Problem
 # Command name → what the list of commands says of it. The module is hpcsite.cli.<name>, the
 # click command in it is called `command`.
 COMMANDS = {
-    "init": "Write a commented starter inventory.",
+    "init": "Write a commented inventory to begin with: by questions, options or discovery.",
     "validate": "Check a site description: every mistake at once, before any host is touched.",
+    "schema": "Print the JSON Schema of an inventory's variables, for editors.",
+    "explain": "Say what a code of a mistake in a site description means, and what to do.",
     "lab": "Make, show, reset and remove the machines of a virtual site on this computer.",
     "image": "Build images of nodes, with all packages, for a lab or a site's own provisioning.",
+    "render": "Write what a deploy would write, from the inventory alone, to review.",
+    "plan": "Say what a deploy would change, from the machines as they are; change nothing.",
     "deploy": "Make the machines match the site description.",
     "verify": "Prove that the cluster works: run the verification suites.",
     "report": "Show a stored verification run again.",
@@ -75,7 +79,7 @@ def main() -> NoReturn:
         code = cli.main(standalone_mode=False, prog_name="hpcsite")
         sys.exit(code if isinstance(code, int) else ExitCode.OK)
     except HpcsiteError as error:
-        console.print_problems(error.problems)
+        console.print_error(error)
         if debug:
             traceback.print_exc()
         sys.exit(error.exit_code)

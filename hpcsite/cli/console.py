@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from hpcsite.errors import Problem
+from hpcsite.errors import HpcsiteError, InvalidSiteError, Problem
 
 
 def stdout() -> Console:
@@ -35,10 +35,38 @@ def print_problems(problems: Iterable[Problem], *, label: str = "error") -> None
         if problem.where:
             text.append(f"{problem.where}: ", style="bold")
         text.append(problem.message)
+        if problem.code:
+            text.append(f" [{problem.code}]", style="dim")
         if problem.hint:
             text.append("\n\nhint: ", style="cyan")
             text.append(problem.hint)
         console.print(text)
+
+
+def print_warnings(problems: Iterable[Problem]) -> None:
+    """Print a site's warnings on stderr, less those that it accepts: a code is explained."""
+    warnings = [problem for problem in problems if not problem.acknowledged]
+    print_problems(warnings, label="warning")
+    _say_more(warnings)
+
+
+def print_error(error: HpcsiteError) -> None:
+    """Print all that an error has to say; the warnings of a wrong site come before its mistakes."""
+    warnings = error.warnings if isinstance(error, InvalidSiteError) else ()
+    shown = [problem for problem in warnings if not problem.acknowledged]
+    print_problems(shown, label="warning")
+    if shown:
+        say("")
+    print_problems(error.problems)
+    _say_more([*shown, *error.problems])
+
+
+def _say_more(problems: Iterable[Problem]) -> None:
+    """Say which command tells more, where any problem has a code."""
+    codes = {problem.code for problem in problems if problem.code}
+    if codes:
+        code = codes.pop() if len(codes) == 1 else "CODE"
+        say(f"\n`hpcsite explain {code}` tells more")
 
 
 def print_bug(bug: BaseException, *, debug: bool) -> None:

@@ -1,6 +1,7 @@
 """`hpcsite deploy`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,11 +11,14 @@ from hpcsite import report
 from hpcsite.cli import console
 from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.deploy.deploy import deploy
+from hpcsite.deploy.features import not_applied, require_deployed_features
 from hpcsite.deploy.options import LAYERS, Options
 from hpcsite.deploy.outcome import Outcome
+from hpcsite.deploy.plan.make import make_plan
+from hpcsite.deploy.plan.store import read_plan, require_unmoved
 from hpcsite.deploy.progress import make_progress
 from hpcsite.deploy.recap import recap
-from hpcsite.errors import ExitCode, HpcsiteError
+from hpcsite.errors import ExitCode, HpcsiteError, UsageError
 from hpcsite.site.connection import require_key, require_named_user
 from hpcsite.site.load import load_site
 from hpcsite.site.model import Site
@@ -38,6 +42,13 @@ from hpcsite.verify.runner import run_suites
     "--rotate-munge-key", is_flag=True, help="Make a new munge key and give it to all hosts."
 )
 @click.option("--no-verify", is_flag=True, help="Skip the short verification at the end.")
+@click.option(
+    "--plan",
+    "plan_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Only if what `hpcsite plan --out FILE` found still holds, with its limit and tags.",
+)
 def command(
     *,
     inventory: Path,
@@ -49,6 +60,7 @@ def command(
     as_json: bool,
     rotate_munge_key: bool,
     no_verify: bool,
+    plan_file: Path | None,
 ) -> int:
     """Make the machines match the site description; a second run changes nothing.
 
@@ -59,10 +71,20 @@ def command(
     Examples:
       hpcsite deploy inventory/lab
       hpcsite deploy inventory/lab --check --diff
+      hpcsite deploy inventory/lab --plan lab.plan
       hpcsite deploy inventory/lab --limit 'gpu[03-04]'
     """
     require_named_user()
+    if plan_file and (limit or tags or check or rotate_munge_key):
+        raise UsageError(
+            "--plan does not go with --limit, --tags, --check or --rotate-munge-key",
+            hint="the plan says what is deployed; give --limit and --tags to `hpcsite plan`",
+        )
     site = load_site(inventory)
+    console.print_warnings(site.warnings)
+    require_deployed_features(site)
+    if left := not_applied(site):
+        console.say(left)
     require_key(site)
     options = Options(
         limit=limit,
@@ -72,6 +94,8 @@ def command(
         verbosity=verbose,
         rotate_munge_key=rotate_munge_key,
     )
+    if plan_file:
+        options = _planned(site, options, plan_file)
     out = console.stderr() if as_json else console.stdout()
     outcome = deploy(site, options, make_progress(console.stderr(), out, verbosity=verbose))
     out.print(recap(outcome, folder=Path.cwd()), end="")
@@ -87,6 +111,15 @@ def command(
     if error:
         raise error
     return int(run.exit_code) if run else outcome.exit_code
+
+
+def _planned(site: Site, options: Options, plan_file: Path) -> Options:
+    """Take a plan's limit and tags over. Raises `FailedError` when the plan does not hold."""
+    plan = read_plan(plan_file, site)
+    console.say(f"looking whether the plan {plan_file} still holds")
+    progress = make_progress(console.stderr(), console.stderr(), verbosity=0)
+    require_unmoved(plan, make_plan(site, progress, limit=plan.limit, tags=plan.tags), plan_file)
+    return replace(options, limit=plan.limit, tags=plan.tags)
 
 
 def _json(outcome: Outcome, run: Run | None, error: BaseException | None) -> str:

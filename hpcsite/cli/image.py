@@ -97,6 +97,7 @@ def build(
     """
     began = time.monotonic()
     site = load_site(inventory)
+    console.print_warnings(site.warnings)
     hosts = _hosts(site, group)
     cached = form == "qcow2" and output is None
     if ssh_key:

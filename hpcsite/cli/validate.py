@@ -1,15 +1,21 @@
 """`hpcsite validate`: every mistake of a site description at once, before any host is touched."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hpcsite.cli import console
 from hpcsite.errors import ExitCode, InvalidSiteError, Problem
+from hpcsite.site.codes import CODES
 from hpcsite.site.load import load_site
 from hpcsite.site.model import NodeGroup, Partition, Site
 from hpcsite.site.names import fold
+
+# Raised when a field changes its meaning or goes; new fields may come without.
+SCHEMA = 1
 
 
 @click.command()
@@ -18,8 +24,9 @@ from hpcsite.site.names import fold
 def command(inventory: Path, *, as_json: bool) -> int:
     """Check the site description in the folder INVENTORY.
 
-    Reports every mistake at once, each with file and line and what to do. Reads the folder only;
-    no host is touched. Exit code 3 if there is a mistake.
+    Reports every mistake at once, each with file and line, what to do, and a code that `hpcsite
+    explain` tells more of. Reads the folder only; no host is touched. Exit code 3 if there is a
+    mistake. Warnings, on stderr, do not make a site invalid; `site_acknowledged` accepts them.
 
     \b
     Example:
@@ -30,22 +37,44 @@ def command(inventory: Path, *, as_json: bool) -> int:
     except InvalidSiteError as error:
         if not as_json:
             raise
-        click.echo(json.dumps({"valid": False, "problems": [_as_json(p) for p in error.problems]}))
+        click.echo(_as_json(error.problems, error.warnings))
         return ExitCode.INVALID_SITE
     if as_json:
-        click.echo(json.dumps({"valid": True, "problems": []}))
+        click.echo(_as_json([], site.warnings))
     else:
+        console.print_warnings(site.warnings)
         console.stdout().print(_summary(inventory, site), markup=False)
     return ExitCode.OK
 
 
-def _as_json(problem: Problem) -> dict[str, str | int | None]:
+def _as_json(problems: list[Problem], warnings: Iterable[Problem]) -> str:
+    """Write what is wrong, what is doubtful, and what of that the site accepts, and why."""
+    result: dict[str, Any] = {
+        "schema": SCHEMA,
+        "valid": not problems,
+        "problems": [_fields(problem) for problem in problems],
+        "warnings": [],
+        "acknowledged": [],
+    }
+    for warning in warnings:
+        if warning.acknowledged:
+            accepted = _fields(warning) | {"reason": warning.acknowledged}
+            result["acknowledged"].append(accepted)
+        else:
+            result["warnings"].append(_fields(warning))
+    return json.dumps(result)
+
+
+def _fields(problem: Problem) -> dict[str, str | int | None]:
     where = problem.where
     return {
+        "code": problem.code,
+        "severity": CODES[problem.code].severity,
         "message": problem.message,
         "path": str(where.path) if where else None,
         "line": where.line or None if where else None,
         "key": problem.key,
+        "host": problem.host,
         "hint": problem.hint,
     }
 

@@ -25,7 +25,7 @@ from hpcsite.deploy.outcome import (
     untouched,
     verdict,
 )
-from hpcsite.deploy.plan import last_play
+from hpcsite.deploy.plays import last_play
 from hpcsite.deploy.progress import Progress
 from hpcsite.deploy.rotation import check_rotation, own_munge_key_file
 from hpcsite.deploy.rundir import RunDir, make_run_dir
@@ -41,6 +41,7 @@ from hpcsite.deploy.secrets import (
 )
 from hpcsite.deploy.tags import check_tags
 from hpcsite.deploy.tally import Tally
+from hpcsite.deploy.watch import Watch
 from hpcsite.errors import UsageError
 from hpcsite.paths import content_dir, site_state_dir
 from hpcsite.site.ansible import Strategy
@@ -59,8 +60,10 @@ _STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def deploy(site: Site, options: Options, progress: Progress) -> Outcome:
+def deploy(site: Site, options: Options, progress: Progress, watch: Watch | None = None) -> Outcome:
     """Make the site's machines match its description.
+
+    With `watch`, the run is kept as a plan and not as a deploy.
 
     Raises `UsageError` for a limit or tag that names nothing, before anything is touched, and
     `CouldNotRunError` when another deploy runs or something here cannot be used. What happens on
@@ -73,8 +76,8 @@ def deploy(site: Site, options: Options, progress: Progress) -> Outcome:
     started, clock = datetime.now(UTC), time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(site_lock(site.name))
-        run_dir = make_run_dir(site.name)
-        session = _Session(site, options, progress, strategy, run_dir)
+        run_dir = make_run_dir(site.name, "plan" if watch else "deploy")
+        session = _Session(site, options, progress, strategy, run_dir, watch)
         stack.enter_context(on_interrupt(session.interrupt))
         stack.enter_context(progress)
         code = session.run(chosen)
@@ -94,6 +97,7 @@ class _Session:
     progress: Progress
     strategy: Strategy
     run_dir: RunDir
+    watch: Watch | None = None
     tally: Tally = field(default_factory=Tally)
     interrupted: bool = False
     secrets: Change = field(default_factory=Change)
@@ -111,6 +115,9 @@ class _Session:
         limit = chosen | self.critical if others else None
         try:
             variables = self._secret_files()
+            if self.watch is not None:
+                self.watch.learn_secrets(self.site.secrets_dir)
+                self.watch.learn_secrets(self.run_dir.spare_secrets)
             if others:
                 self._run_names(others)
             return self._run(self._take, limit=limit, tags=self.options.tags, variables=variables)
@@ -194,6 +201,7 @@ class _Session:
                 strategy=self.strategy,
                 on_event=on_event,
                 on_poll=self.progress.poll,
+                on_raw=self.watch.raw if self.watch is not None else None,
                 limit=",".join(sorted(limit)) if limit else None,
                 tags=tags,
                 variables=variables,

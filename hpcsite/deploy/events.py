@@ -90,6 +90,7 @@ Event = PlayStarted | TaskStarted | HostEvent | Finished | Output | Diff
 NOTE_TASKS = (
     "Name the nodes that this run leaves out of Slurm",
     "Name the mounts that wait until nobody uses them",
+    "Name what is left in Slurm's accounts though undeclared",
 )
 
 _HOST_STATUS: dict[str, HostStatus] = {

@@ -24,7 +24,7 @@ _HEADLINES = {
 def recap(outcome: Outcome, *, folder: Path) -> Text:
     """Write the whole recap; files below `folder` are named relative to it."""
     text = Text()
-    text.append_text(_failures(outcome.failures, folder))
+    text.append_text(failure_texts(outcome.failures, folder))
     text.append_text(_changed(outcome))
     text.append_text(_counts(outcome.hosts))
     text.append_text(_headline(outcome))
@@ -36,7 +36,8 @@ def recap(outcome: Outcome, *, folder: Path) -> Text:
     return text
 
 
-def _failures(failures: tuple[Failure, ...], folder: Path) -> Text:
+def failure_texts(failures: tuple[Failure, ...], folder: Path) -> Text:
+    """Write what failed where."""
     text = Text()
     for failure in failures[:_MAX_FAILURES]:
         text.append_text(_failure(failure, folder))

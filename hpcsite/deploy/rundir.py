@@ -7,20 +7,20 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from hpcsite.errors import CouldNotRunError
 from hpcsite.paths import site_state_dir
 
 KEPT_RUNS = 50
-_SUFFIX = "-deploy"
+Kind = Literal["deploy", "plan"]
 _WORK = "work"
 _SPARE = "spare-secrets"
 
 
 @dataclass(frozen=True)
 class RunDir:
-    """Folder of one run and the files in it."""
+    """Folder of one deploy or plan and the files in it."""
 
     path: Path
 
@@ -33,6 +33,11 @@ class RunDir:
     def outcome(self) -> Path:
         """The run's outcome as JSON."""
         return self.path / "outcome.json"
+
+    @property
+    def plan(self) -> Path:
+        """The plan as JSON, of a run that made one."""
+        return self.path / "plan.json"
 
     @property
     def work(self) -> Path:
@@ -50,17 +55,20 @@ class RunDir:
         return os.fdopen(descriptor, "w", encoding="utf-8")
 
 
-def make_run_dir(site_name: str) -> RunDir:
-    """Make the folder of a new run, point `latest` at it, and remove the oldest runs.
+def make_run_dir(site_name: str, kind: Kind = "deploy") -> RunDir:
+    """Make the folder of a new run, point `latest` at it, and remove the oldest runs of its kind.
+
+    `latest` is the newest deploy: a plan leaves it alone, for it changed nothing.
 
     Raises `CouldNotRunError` when the state folder cannot be written to.
     """
     runs = site_state_dir(site_name) / "runs"
     try:
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = _fresh(runs)
-        _point(runs / "latest", path)
-        _prune(runs)
+        path = _fresh(runs, kind)
+        if kind == "deploy":
+            _point(runs / "latest", path)
+        _prune(runs, kind)
     except OSError as error:
         raise CouldNotRunError(
             f"cannot make a run folder in {runs}: {error.strerror or error}",
@@ -69,11 +77,11 @@ def make_run_dir(site_name: str) -> RunDir:
     return RunDir(path)
 
 
-def _fresh(runs: Path) -> Path:
+def _fresh(runs: Path, kind: Kind) -> Path:
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     count = 1
     while True:
-        name = f"{stamp}{_SUFFIX}" if count == 1 else f"{stamp}.{count}{_SUFFIX}"
+        name = f"{stamp}-{kind}" if count == 1 else f"{stamp}.{count}-{kind}"
         with contextlib.suppress(FileExistsError):
             (runs / name).mkdir(mode=0o700)
             return runs / name
@@ -87,11 +95,11 @@ def _point(link: Path, target: Path) -> None:
     temporary.replace(link)
 
 
-def _prune(runs: Path) -> None:
+def _prune(runs: Path, kind: Kind) -> None:
     # A run that was killed could not tidy up. None is running: its site is locked.
     for left in (_WORK, _SPARE):
-        for folder in runs.glob(f"*{_SUFFIX}/{left}"):
+        for folder in runs.glob(f"*-{kind}/{left}"):
             shutil.rmtree(folder, ignore_errors=True)
-    kept = sorted(entry for entry in runs.glob(f"*{_SUFFIX}") if entry.is_dir())
+    kept = sorted(entry for entry in runs.glob(f"*-{kind}") if entry.is_dir())
     for old in kept[:-KEPT_RUNS]:
         shutil.rmtree(old, ignore_errors=True)

@@ -22,6 +22,7 @@ from hpcsite.deploy import guard
 from hpcsite.deploy.events import Event, parse_event
 from hpcsite.deploy.options import INSTALL_TAG
 from hpcsite.errors import CouldNotRunError
+from hpcsite.paths import content_dir
 from hpcsite.site.ansible import Strategy, ansible_environment
 
 # What a user's own environment may say to Ansible: how to unlock secrets and reach hosts. The
@@ -47,6 +48,11 @@ _VARIABLES: dict[str, object] = {
     "mitogen_ssh_keepalive_interval": _ALIVE_INTERVAL_S,
     "mitogen_ssh_keepalive_count": _ALIVE_COUNT,
 }
+# Stands on ansible-runner's own, and says more of each result.
+_CALLBACK = "hpcsite_events"
+# Ansible's own default, ~/.ansible/tmp, stays behind on each host when a run is over. Folders in
+# this one are made with mode 0700 and removed.
+_CHECK_REMOTE_TMP = "/tmp"  # noqa: S108
 # Seconds between looks at whether a run should stop; ansible-runner's own default is 5.
 _POLL_S = 1
 
@@ -56,7 +62,8 @@ class Playbook:
     """One run of `ansible-playbook`.
 
     `work` is ansible-runner's folder and is removed at the end; `lock` is held while anything of
-    the run is alive.
+    the run is alive. `on_raw` sees each event before it is read, with what hpcsite's own callback
+    adds to it, and may take things out of it.
     """
 
     playbook: Path
@@ -66,6 +73,7 @@ class Playbook:
     strategy: Strategy
     on_event: Callable[[Event], None]
     on_poll: Callable[[], None] = lambda: None
+    on_raw: Callable[[dict[str, Any]], None] | None = None
     limit: str | None = None
     tags: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
@@ -114,6 +122,11 @@ class Playbook:
         config = runner.config
         config.suppress_output_file = True
         config.pexpect_timeout = _POLL_S
+        if self.on_raw is not None:
+            own = str(content_dir() / "plugins" / "callback")
+            config.env["ANSIBLE_STDOUT_CALLBACK"] = _CALLBACK
+            config.env["ANSIBLE_CALLBACK_PLUGINS"] += f"{os.pathsep}{own}"
+            config.env["ANSIBLE_REMOTE_TMP"] = _CHECK_REMOTE_TMP
         config.command = [
             *(sys.executable, "-I", "-S", guard.__file__, str(self.lock), str(self.work)),
             *config.command,
@@ -134,6 +147,8 @@ class Playbook:
         return self.work / guard.PID_FILE
 
     def _handle(self, raw: dict[str, Any]) -> bool:
+        if self.on_raw is not None:
+            self.on_raw(raw)
         for event in parse_event(raw):
             self.on_event(event)
         return False  # ansible-runner would write the event to a file

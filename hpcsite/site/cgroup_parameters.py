@@ -91,6 +91,8 @@ def _unknown(parameters: Mapping[str, object]) -> Iterator[tuple[str, Refusal]]:
         name = _BY_NAME.get(key.lower())
         if name is None:
             known = did_you_mean(key, _KINDS, f"known: {', '.join(_KINDS)}")
-            yield key, Refusal(f"{key} is no key of cgroup.conf that hpcsite knows", known)
+            message = f"{key} is no key of cgroup.conf that hpcsite knows"
+            yield key, Refusal(message, known, code="HPC1216")
         elif value is not None and not _KINDS[name][0](str(value)):
-            yield key, Refusal(f"{key} cannot be {value}", f"it must be {_KINDS[name][1]}")
+            hint = f"it must be {_KINDS[name][1]}"
+            yield key, Refusal(f"{key} cannot be {value}", hint, code="HPC1217")

@@ -26,12 +26,13 @@ _KEY = ("ansible_ssh_private_key_file", "ansible_private_key_file")
 
 
 class UnusableVariableError(ValueError):
-    """A connection variable that hpcsite cannot use; `variable`, a reason and a hint."""
+    """A connection variable that hpcsite cannot use; `variable`, a reason, a hint and a code."""
 
-    def __init__(self, variable: str, reason: str, hint: str) -> None:
+    def __init__(self, variable: str, reason: str, hint: str, *, code: str) -> None:
         super().__init__(reason)
         self.variable = variable
         self.hint = hint
+        self.code = code
 
 
 def require_named_user() -> None:
@@ -73,7 +74,7 @@ def ssh_argv(site: Site, host: Host) -> list[str]:
         return argv_of(site.path, host.name, host.vars)
     except UnusableVariableError as error:
         message = f"{error.variable} of {host.name} {error}"
-        problem = Problem(message, host.where, error.hint, error.variable)
+        problem = Problem(message, host.where, error.hint, error.variable, code=error.code)
         raise InvalidSiteError([problem]) from error
 
 
@@ -105,13 +106,15 @@ class _Rendered:
 
     def words(self, name: str) -> list[str]:
         """Split a variable's value as a shell would."""
+        text = self._text(name)
         try:
-            return shlex.split(self._text(name))
+            return shlex.split(text)
         except ValueError as error:
             raise UnusableVariableError(
                 name,
                 f"cannot be split into words: {error}",
                 "close every quote in it, as in a shell",
+                code="HPC1313",
             ) from error
 
     def _text(self, name: str) -> str:
@@ -127,6 +130,7 @@ class _Rendered:
                 name,
                 f"cannot be rendered: {error}",
                 f"hpcsite renders {usable} in it, and nothing else",
+                code="HPC1312",
             ) from error
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from hpcsite.errors import Location, Problem
+from hpcsite.site.catalogue import Catalogue
 from hpcsite.site.folder import Kind
 from hpcsite.site.inventory import Inventory
-from hpcsite.site.model import SiteKeys
+from hpcsite.site.model import HostKeys, NodeGroup, SiteKeys
 from hpcsite.site.sources import ALL, Definition, KeyPath, Sources, matches
 
-HOST_KEYS = ("site_address", "site_lab_gpus", "site_lab_memory_mib")
 PREFIX = "site_"
+HOST_KEYS = tuple(PREFIX + name for name in HostKeys.model_fields)
 
 
 def key_text(path: KeyPath) -> str:
@@ -29,6 +30,9 @@ class Draft:
     `keys` holds only what is valid by itself, `invalid` the paths of the rest, and `kept` the
     numbers that the items of a list have in the inventory, so that a mistake in one place does not
     hide those in others. A rule asks for the fields that it depends on.
+
+    `keys.node_groups` has what the hardware profiles of `catalogue` fill in; `declared` has the
+    same groups as they stand in the inventory.
     """
 
     path: Path
@@ -37,6 +41,8 @@ class Draft:
     keys: SiteKeys
     invalid: set[KeyPath] = field(default_factory=set)
     kept: dict[KeyPath, list[int]] = field(default_factory=dict)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    declared: dict[str, NodeGroup] = field(default_factory=dict)
 
     @cached_property
     def raw(self) -> dict[str, Any]:
@@ -117,19 +123,22 @@ class Draft:
             lines.setdefault(where, []).append(host)
         yield from lines.items()
 
-    def problem(self, message: str, path: KeyPath, hint: str, host: str | None = None) -> Problem:
+    def problem(
+        self, message: str, path: KeyPath, hint: str, host: str | None = None, *, code: str
+    ) -> Problem:
         """Make a problem of a variable's element."""
-        return Problem(message, self.where(path, host), hint, key_text(path))
+        where = self.where(path, host)
+        return Problem(message, where, hint, key_text(path), code=code, host=host or "")
 
-    def host_problem(self, message: str, host: str, hint: str) -> Problem:
+    def host_problem(self, message: str, host: str, hint: str, *, code: str) -> Problem:
         """Make a problem of a host."""
         where = self.sources.where_host(host) or Location(self.path)
-        return Problem(message, where, hint, host)
+        return Problem(message, where, hint, host, code=code, host=host)
 
-    def group_problem(self, message: str, group: str, hint: str) -> Problem:
+    def group_problem(self, message: str, group: str, hint: str, *, code: str) -> Problem:
         """Make a problem of a group."""
         where = self.sources.where_group(group) or Location(self.path)
-        return Problem(message, where, hint, group)
+        return Problem(message, where, hint, group, code=code)
 
     def _rank(self, definition: Definition, host: str | None) -> int:
         """Rank definitions by Ansible's precedence; -1: not for this host."""

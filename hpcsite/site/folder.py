@@ -21,7 +21,7 @@ _IGNORED_SUFFIXES = (
 )
 # Says which entries Ansible passes over.
 _Skip = Callable[[Path], bool]
-_IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins", "secrets")
+_IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins", "secrets", "hardware")
 
 
 class Kind(Enum):
@@ -72,6 +72,7 @@ def _scan(root: Path, folder: Folder) -> None:
                 "the folder holds no inventory file",
                 Location(root),
                 hint=f"put hosts.yml into it; `hpcsite init {root}` writes one to begin with",
+                code="HPC1003",
             )
         )
     for name in _VARS_FOLDERS:
@@ -90,6 +91,7 @@ def _not_a_folder(root: Path) -> Problem | None:
             f"the inventory folder cannot be read: {error.strerror}",
             Location(root),
             hint="check the path and its permissions",
+            code="HPC1004",
         )
     if root.is_symlink() and not exists:
         return _dead_link(root)
@@ -98,11 +100,13 @@ def _not_a_folder(root: Path) -> Problem | None:
             "the inventory is a file; hpcsite needs the folder around it",
             Location(root),
             hint=f"name the folder: {root.parent}",
+            code="HPC1002",
         )
     return Problem(
         "there is no such inventory folder",
         Location(root),
         hint=f"check the path, or make a new one with `hpcsite init {root}`",
+        code="HPC1001",
     )
 
 
@@ -118,6 +122,7 @@ def _scan_vars(base: Path, kind: Kind, folder: Folder) -> None:
                     f"Ansible does not read this file, because {hidden_by} exists",
                     Location(entry),
                     hint=f"merge the two, e.g. move this file into {base / owner}/",
+                    code="HPC1009",
                 )
             )
             continue
@@ -156,6 +161,7 @@ def _descend(top: Path, folder: Folder, skip: _Skip, above: tuple[Path, ...]) ->
                     "this symbolic link leads back to a folder above it",
                     Location(entry),
                     hint="remove the link",
+                    code="HPC1006",
                 )
             )
         else:
@@ -187,7 +193,10 @@ def _file_problem(path: Path) -> Problem | None:
         return _dead_link(path)
     if not path.is_file():
         return Problem(
-            "this is not a regular file", Location(path), hint="move it out of the inventory"
+            "this is not a regular file",
+            Location(path),
+            hint="move it out of the inventory",
+            code="HPC1007",
         )
     try:
         size = path.stat().st_size
@@ -200,17 +209,24 @@ def _file_problem(path: Path) -> Problem | None:
             f"this file is {size // 1024**2} MiB; hpcsite reads at most {MAX_BYTES // 1024**2} MiB",
             Location(path),
             hint="an inventory file is text written by a person; is this one of another kind?",
+            code="HPC1008",
         )
     return None
 
 
 def _dead_link(path: Path) -> Problem:
     return Problem(
-        "this symbolic link leads nowhere", Location(path), hint="remove or repair the link"
+        "this symbolic link leads nowhere",
+        Location(path),
+        hint="remove or repair the link",
+        code="HPC1005",
     )
 
 
 def _unreadable(path: Path, error: OSError) -> Problem:
     return Problem(
-        f"cannot be read: {error.strerror}", Location(path), hint="check its permissions"
+        f"cannot be read: {error.strerror}",
+        Location(path),
+        hint="check its permissions",
+        code="HPC1004",
     )

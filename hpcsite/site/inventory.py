@@ -144,6 +144,7 @@ def _ansible_problem(path: Path, stderr: str) -> Problem:
         f"Ansible cannot read this: {reason}",
         _as_given(where, path),
         hint=f"see all that Ansible says: ansible-inventory -i {path} --list",
+        code="HPC1025",
     )
 
 

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from hpcsite.errors import InvalidSiteError, Location, Problem
+from hpcsite.site.acknowledged import acknowledgements_can_be, marked, unused
+from hpcsite.site.catalogue import read_catalogue
+from hpcsite.site.codes import CODES
 from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft
-from hpcsite.site.explain import check_keys
+from hpcsite.site.explain import check_host_keys, check_keys
 from hpcsite.site.folder import Kind, SourceFile, scan_folder
+from hpcsite.site.hardware import with_profiles
 from hpcsite.site.ini import add_ini
 from hpcsite.site.inventory import read_inventory
 from hpcsite.site.model import Host, Site, SiteKeys
@@ -25,20 +29,54 @@ def load_site(path: Path) -> Site:
 
     Raises `InvalidSiteError` with every mistake found, sorted by where it stands;
     `CouldNotRunError` when `ansible-inventory` cannot be used. Mistakes in how files are written
-    come first: while there are any, Ansible cannot say what the others mean.
+    come first: while there are any, Ansible cannot say what the others mean. Warnings are never
+    raised; they are in the site, and beside the mistakes in the error. What node groups leave to
+    their hardware profiles is filled in.
     """
     sources = read_sources(path)
-    _raise_if(sources.problems)
-    draft = Draft(path, read_inventory(path), sources, SiteKeys(name="unnamed"))
+    if unreadable := [problem for problem in sources.problems if _is_error(problem)]:
+        raise InvalidSiteError(_sorted(unreadable))
+    catalogue, hardware_problems = read_catalogue(path)
+    sources.problems += hardware_problems
+    inventory = read_inventory(path)
+    draft = Draft(path, inventory, sources, SiteKeys(name="unnamed"), catalogue=catalogue)
     if not draft.inventory.hosts:
         raise InvalidSiteError([_no_hosts(path)])
-    problems = [*check_variables(draft)]
-    for check in (check_keys, *RULES):
+    errors, warnings = _checked(draft)
+    if errors:
+        raise InvalidSiteError(_sorted(errors), _sorted(warnings))
+    # Which warnings there are is known only now: a mistake may keep a rule from finding its own.
+    warnings += unused(draft, warnings)
+    return Site(
+        path=path.resolve(),
+        keys=draft.keys,
+        hosts=_hosts(draft),
+        warnings=tuple(_sorted(warnings)),
+        catalogue=catalogue,
+    )
+
+
+def _checked(draft: Draft) -> tuple[list[Problem], list[Problem]]:
+    """Find all mistakes, and all warnings with the reasons for which the site accepts them."""
+    problems = [*draft.sources.problems, *check_variables(draft)]
+    for check in (check_keys, _fill_in, check_host_keys, acknowledgements_can_be, *RULES):
         # What is wrong in itself needs no second complaint about its meaning.
-        settled = {problem.key for problem in problems if problem.key.startswith(PREFIX)}
-        problems += [problem for problem in check(draft) if problem.key not in settled]
-    _raise_if(problems)
-    return Site(path=path.resolve(), keys=draft.keys, hosts=_hosts(draft))
+        settled = {(p.key, p.host) for p in problems if p.key.startswith(PREFIX) and _is_error(p)}
+        problems += [p for p in check(draft) if (p.key, p.host) not in settled]
+    warnings = [problem for problem in problems if not _is_error(problem)]
+    return [p for p in problems if _is_error(p)], marked(draft, warnings)
+
+
+def _fill_in(draft: Draft) -> list[Problem]:
+    """Give the node groups what their hardware profiles say; names that are wrong have a rule."""
+    draft.declared = draft.keys.node_groups
+    groups = with_profiles(draft.declared, draft.catalogue)
+    draft.keys = draft.keys.model_copy(update={"node_groups": groups})
+    return []
+
+
+def _is_error(problem: Problem) -> bool:
+    return not CODES[problem.code].warning
 
 
 def read_sources(path: Path) -> Sources:
@@ -53,6 +91,7 @@ def read_sources(path: Path) -> Sources:
                 "this file is encrypted, and there is no vault password",
                 Location(encrypted),
                 "set ANSIBLE_VAULT_PASSWORD_FILE to the file that holds it",
+                code="HPC1024",
             )
             for encrypted in sources.encrypted
         )
@@ -77,17 +116,17 @@ def _add(sources: Sources, file: SourceFile) -> None:
 
 def _no_hosts(path: Path) -> Problem:
     return Problem(
-        "the inventory has no hosts", Location(path), "docs/inventory.md has an example hosts.yml"
+        "the inventory has no hosts",
+        Location(path),
+        "docs/inventory.md has an example hosts.yml",
+        code="HPC1103",
     )
 
 
-def _raise_if(problems: Iterable[Problem]) -> None:
-    """Raise all problems at once, each one once, in the order of files and lines."""
+def _sorted(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, in the order of files and lines."""
     distinct = dict.fromkeys(problems)
-    if distinct:
-        raise InvalidSiteError(
-            sorted(distinct, key=lambda p: (p.where or Location(Path()), p.message))
-        )
+    return sorted(distinct, key=lambda p: (p.where or Location(Path()), p.message))
 
 
 def _hosts(draft: Draft) -> dict[str, Host]:

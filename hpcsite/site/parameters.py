@@ -35,14 +35,25 @@ OWNED: dict[str, str] = {
     "slurmuser": _FIXED,
     "statesavelocation": "use slurmctld_state_dir in its place",
     "taskplugin": _TRACKING,
+    "topologyplugin": "use site_slurm_topology in its place",
 }
 
 OWNED_OF_PARTITION: dict[str, str] = {
+    "allowaccounts": "use allow_accounts in its place",
+    "allowgroups": "use allow_groups in its place",
+    "allowqos": "use allow_qos in its place",
     "default": "use default in its place",
     "defaulttime": "use default_time in its place",
+    "maxnodes": "use max_nodes in its place",
     "maxtime": "use max_time in its place",
     "nodes": "use node_groups in its place",
+    "oversubscribe": "use oversubscribe in its place",
     "partitionname": "use name in its place",
+    "preemptmode": "use preempt_mode in its place",
+    "priority": "use priority_tier in its place",
+    "prioritytier": "use priority_tier in its place",
+    "qos": "use qos in its place",
+    "shared": "use oversubscribe in its place",
     "state": "use state in its place",
 }
 
@@ -57,10 +68,14 @@ _UNWRITABLE = re.compile(r'[\n\r\v\f\x1c-\x1e\x85\u2028\u2029#"\\]')
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a key may not be set so, and what to do."""
+    """Why a key may not be set so, what to do, and the mistake's code.
+
+    The code is empty for what only a running Slurm's release can tell.
+    """
 
     why: str
     hint: str
+    code: str = ""
 
 
 def refused_parameters(
@@ -82,15 +97,18 @@ def refused_parameters(
 
 def _refusal(key: str, value: object, owned: Mapping[str, str]) -> Refusal | None:
     if not _KEY.fullmatch(key):
-        return Refusal(f"{key!r} is no key of Slurm's", "keys are letters, digits and underscores")
+        hint = "keys are letters, digits and underscores"
+        return Refusal(f"{key!r} is no key of Slurm's", hint, code="HPC1211")
     if key.lower() in owned:
-        return Refusal(f"{key} is written by hpcsite itself", owned[key.lower()])
+        hint = owned[key.lower()]
+        return Refusal(f"{key} is written by hpcsite itself", hint, code="HPC1212")
     if value is None and key.lower() in KEPT:
-        return Refusal(f"{key} cannot be taken away", KEPT[key.lower()])
+        return Refusal(f"{key} cannot be taken away", KEPT[key.lower()], code="HPC1213")
     if _UNWRITABLE.search(str(value)):
         return Refusal(
             f"the value of {key} holds a line break, a #, a quote or a backslash",
             "write it on one line, without a comment; hpcsite quotes blanks itself",
+            code="HPC1214",
         )
     return None
 
@@ -99,4 +117,5 @@ def _twice(key: str, seen: Mapping[str, str]) -> Refusal | None:
     other = seen.get(key.lower())
     if other is None:
         return None
-    return Refusal(f"{key} is the same key as {other}: Slurm ignores case", "keep one of them")
+    message = f"{key} is the same key as {other}: Slurm ignores case"
+    return Refusal(message, "keep one of them", code="HPC1215")

@@ -51,16 +51,18 @@ class Partial:
 
     def _value(self, annotation: Any, raw: object, path: KeyPath) -> Any:  # noqa: ANN401 - any type
         """Validate one value; of one that is not valid as a whole, take the parts that are."""
+        before = len(self.invalid)
         try:
             return _adapter(annotation).validate_json(json.dumps(raw), strict=True)
         except ValidationError:
             part = self._part(annotation, raw, path)
-        if part is _INVALID:
+        # Parts that are all valid do not make a whole: names, or what goes together, are wrong.
+        if part is _INVALID or len(self.invalid) == before:
             self.invalid.add(path)
         return part
 
     def _part(self, annotation: Any, raw: object, path: KeyPath) -> Any:  # noqa: ANN401 - any type
-        plain = _plain(annotation)
+        plain = plain_type(annotation)
         origin, arguments = get_origin(plain), get_args(plain)
         if isinstance(raw, list) and origin is tuple and raw:
             items = [self._value(arguments[0], item, (*path, n)) for n, item in enumerate(raw)]
@@ -81,13 +83,13 @@ def _annotation(model: type[BaseModel], name: str) -> Any:  # noqa: ANN401 - ann
     return Annotated[known.annotation, *known.metadata] if known.metadata else known.annotation
 
 
-def _plain(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
+def plain_type(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
     """Take `Annotated` and `| None` off an annotation."""
     if get_origin(annotation) is Annotated:
-        return _plain(get_args(annotation)[0])
+        return plain_type(get_args(annotation)[0])
     members = [member for member in get_args(annotation) if member is not type(None)]
     if type(None) in get_args(annotation) and len(members) == 1:
-        return _plain(members[0])
+        return plain_type(members[0])
     return annotation
 
 

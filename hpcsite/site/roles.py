@@ -11,7 +11,8 @@ from hpcsite.site.names import did_you_mean
 from hpcsite.site.sources import KeyPath
 
 Option = dict[str, Any]
-Finding = tuple[KeyPath, str, str]
+# Where, what is wrong, what to do, and the code.
+Finding = tuple[KeyPath, str, str, str]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PYTHON: dict[str, tuple[type, ...]] = {
     "str": (str, int, float),
@@ -56,7 +57,8 @@ def value_problems(option: Option, value: object, path: KeyPath) -> Iterator[Fin
         return
     allowed = _PYTHON[kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and kind != "bool"):
-        yield path, f"{key_text(path)} must be {_WORDS[kind]}", "docs/inventory.md lists every key"
+        message = f"{key_text(path)} must be {_WORDS[kind]}"
+        yield path, message, "docs/inventory.md lists every key", "HPC1038"
         return
     choices = option.get("choices")
     if choices and value not in choices:
@@ -65,6 +67,7 @@ def value_problems(option: Option, value: object, path: KeyPath) -> Iterator[Fin
             path,
             f"{key_text(path)} is {value}; it must be one of {', '.join(names)}",
             did_you_mean(str(value), names, "choose one of them"),
+            "HPC1041",
         )
     yield from _nested(option, value, path)
 
@@ -87,7 +90,8 @@ def _mapping(options: dict[str, Option], value: dict[str, Any], path: KeyPath) -
                 (*path, name),
                 f"unknown key {name} in {key_text(path)}",
                 did_you_mean(name, options, f"known here: {', '.join(options)}"),
+                "HPC1037",
             )
     for name, option in options.items():
         if option.get("required") and name not in value:
-            yield path, f"{key_text(path)} has no {name}", f"add `{name}:` to it"
+            yield path, f"{key_text(path)} has no {name}", f"add `{name}:` to it", "HPC1036"

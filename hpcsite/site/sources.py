@@ -129,6 +129,7 @@ class Sources:
                     "this inventory file holds no groups",
                     Location(path, line_of(root) if root else 0),
                     hint="it begins with a group, e.g. `all:`; docs/inventory.md has an example",
+                    code="HPC1021",
                 )
             )
             return
@@ -159,8 +160,9 @@ class Sources:
         for name, key, value in self._mapping(body, path, f"hosts of {group}"):
             where = Location(path, line_of(key))
             self.hosts.append(Mention(name, where))
-            if hint := _misread(name, key):
-                self.problems.append(Problem(f"{name} is no valid NodeName", where, hint, name))
+            if misread := _misread(name, key):
+                message, (hint, code) = f"{name} is no valid NodeName", misread
+                self.problems.append(Problem(message, where, hint, name, code=code))
             self._add_definitions(Scope(Kind.HOST_VARS, name), path, value)
 
     def _add_definitions(self, scope: Scope, path: Path, body: yaml.Node | None) -> None:
@@ -182,17 +184,23 @@ class Sources:
                     f"{what}: a mapping (`name: value` or `name:`) is expected here",
                     Location(path, line_of(node)),
                     hint="write one `name:` a line, indented, without a leading dash",
+                    code="HPC1023",
                 )
             )
         return ()
 
 
-def _misread(name: str, key: yaml.Node) -> str | None:
-    """Say how to write a host's name that Ansible would refuse without a line number."""
+def _misread(name: str, key: yaml.Node) -> tuple[str, str] | None:
+    """Say how to write a host's name that Ansible would refuse without a line number.
+
+    The hint, and the mistake's code.
+    """
     if not str(key.tag).endswith(":str"):
-        return f"YAML reads it as something else than text; begin it with a letter, e.g. node{name}"
+        hint = "YAML reads it as something else than text; begin it with a letter"
+        return f"{hint}, e.g. node{name}", "HPC1101"
     if _SLURM_RANGE.search(name):
-        return "Ansible writes a range with a colon: " + _SLURM_RANGE.sub(r"[\1:\2]", name)
+        written = _SLURM_RANGE.sub(r"[\1:\2]", name)
+        return f"Ansible writes a range with a colon: {written}", "HPC1102"
     return None
 
 
@@ -218,6 +226,7 @@ def _bad_part(group: str, part: str, where: Location) -> Problem:
         where,
         hint="a group holds `hosts:`, `children:` and `vars:`; "
         "names of groups go below `children:`, of hosts below `hosts:`",
+        code="HPC1022",
     )
 
 

@@ -48,12 +48,12 @@ def _names_are_known(draft: Draft, options: dict[str, Option]) -> Iterator[Probl
         seen.add(definition.name)
         if hint := _unknown(definition.name, known):
             message = f"unknown key {definition.name}"
-            yield Problem(message, definition.where, hint, definition.name)
+            yield Problem(message, definition.where, hint, definition.name, code="HPC1030")
     for host, variables in draft.inventory.hosts.items():
         for name in variables:
             if name not in seen and (hint := _unknown(name, known)):
                 seen.add(name)
-                yield draft.problem(f"unknown key {name}", (name,), hint, host)
+                yield draft.problem(f"unknown key {name}", (name,), hint, host, code="HPC1030")
 
 
 def _unknown(name: str, known: set[str]) -> str | None:
@@ -81,6 +81,7 @@ def _set_once(draft: Draft) -> Iterator[Problem]:
                 definition.where,
                 f"keep one of the two; the other stands at {first[key]}",
                 definition.name,
+                code="HPC1031",
             )
         first.setdefault(key, str(definition.where))
 
@@ -99,36 +100,40 @@ def _one_value_for_the_site(draft: Draft) -> Iterator[Problem]:
             where,
             "a site_* key holds for the whole site: set it once, in group_vars/all",
             name,
+            code="HPC1032",
         )
 
 
 def _site_keys_are_literal(draft: Draft) -> Iterator[Problem]:
     for name, value in draft.raw.items():
-        for path, what in _not_literal(value, (name,)):
-            yield _literal_problem(draft, path, what, None)
+        for path, what, code in _not_literal(value, (name,)):
+            yield _literal_problem(draft, path, what, None, code)
     for host, variables in draft.inventory.hosts.items():
         for name in HOST_KEYS:
-            for path, what in _not_literal(variables.get(name), (name,)):
-                yield _literal_problem(draft, path, what, host)
+            for path, what, code in _not_literal(variables.get(name), (name,)):
+                yield _literal_problem(draft, path, what, host, code)
 
 
-def _literal_problem(draft: Draft, path: KeyPath, what: str, host: str | None) -> Problem:
+def _literal_problem(
+    draft: Draft, path: KeyPath, what: str, host: str | None, code: str
+) -> Problem:
     return draft.problem(
         f"{key_text(path)} {what}; a site key must be literal",
         path,
         "write the value itself: hpcsite reads site_* keys without running Ansible on a host; "
         f"a variable of your own (`{OWN_PREFIX}…`) or of a role may hold templates",
         host,
+        code=code,
     )
 
 
-def _not_literal(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Find all templates and encrypted values below a value."""
+def _not_literal(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str, str]]:
+    """Find all templates and encrypted values below a value: where, what, and its code."""
     if isinstance(value, str) and any(mark in value for mark in _TEMPLATE):
-        yield path, "holds a template"
+        yield path, "holds a template", "HPC1033"
     elif isinstance(value, dict):
         if tag := next((tag for mark, tag in _TAGS.items() if mark in value), None):
-            yield path, f"is tagged {tag}"
+            yield path, f"is tagged {tag}", "HPC1034"
             return
         for key, child in value.items():
             yield from _not_literal(child, (*path, str(key)))
@@ -150,6 +155,7 @@ def _numbers_are_meant(draft: Draft) -> Iterator[Problem]:
                     f"YAML reads {written} as the octal number {number}",
                     path,
                     f"write {int(written)}",
+                    code="HPC1035",
                 )
 
 
@@ -173,8 +179,8 @@ def _role_values(draft: Draft, options: dict[str, Option]) -> Iterator[Problem]:
             if (name, str(where)) in done:
                 continue
             done.add((name, str(where)))
-            for path, message, hint in value_problems(options[name], value, (name,)):
-                yield draft.problem(message, path, hint, host)
+            for path, message, hint, code in value_problems(options[name], value, (name,)):
+                yield draft.problem(message, path, hint, host, code=code)
 
 
 def _of_roles(variables: dict[str, Any], options: dict[str, Option]) -> Iterator[tuple[str, Any]]:

@@ -69,7 +69,10 @@ def read_yaml(path: Path) -> YamlFile:
     except OSError as error:
         result.problems.append(
             Problem(
-                f"cannot be read: {error.strerror}", Location(path), hint="check its permissions"
+                f"cannot be read: {error.strerror}",
+                Location(path),
+                hint="check its permissions",
+                code="HPC1004",
             )
         )
         return result
@@ -92,6 +95,7 @@ def _decoded(content: bytes, result: YamlFile) -> str | None:
                 f"YAML: byte 0x{content[error.start]:02x} is not UTF-8 text",
                 Location(result.path, line),
                 hint="save the file as UTF-8, or move it away if it is not YAML",
+                code="HPC1010",
             )
         )
         return None
@@ -124,19 +128,24 @@ def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> Probl
                 "YAML: a tab at the beginning of the line",
                 Location(path, candidate + 1),
                 hint="YAML is indented with spaces only: replace the tab",
+                code="HPC1012",
             )
     if "another document" in str(error.problem):
         return Problem(
             "YAML: a second document begins here",
             Location(path, number + 1),
             hint="keep one document in a file: remove the ---",
+            code="HPC1013",
         )
     begun = error.context_mark
     context = f" (begun in line {begun.line + 1})" if begun and begun.line != number else ""
+    # The C library gives up on nesting by itself, before it can be measured.
+    code = "HPC1015" if "nesting depth" in str(error.problem) else "HPC1014"
     return Problem(
         f"YAML: {error.problem}{context}",
         Location(path, min(number, max(len(lines) - 1, 0)) + 1),
         hint=_syntax_hint(str(error.problem), line),
+        code=code,
     )
 
 
@@ -154,17 +163,23 @@ def _character_problem(path: Path, text: str, error: yaml.YAMLError) -> Problem:
     """Find the control character that the reader refuses; it names an offset only."""
     bad = re.search(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     if bad is None:
-        return Problem(f"YAML: {error}", Location(path), hint="save the file as UTF-8 text")
+        return Problem(
+            f"YAML: {error}", Location(path), hint="save the file as UTF-8 text", code="HPC1011"
+        )
     return Problem(
         f"YAML: control character 0x{ord(bad[0]):02x}",
         Location(path, text[: bad.start()].count("\n") + 1),
         hint="remove it, or move the file away if it is not YAML",
+        code="HPC1011",
     )
 
 
 def _too_deep(where: Location) -> Problem:
     return Problem(
-        f"YAML: nested more than {MAX_DEPTH} levels deep", where, hint="flatten the value"
+        f"YAML: nested more than {MAX_DEPTH} levels deep",
+        where,
+        hint="flatten the value",
+        code="HPC1015",
     )
 
 
@@ -178,6 +193,7 @@ def _structure_problems(path: Path, root: yaml.Node) -> list[Problem]:
                 f"YAML: the aliases (*name) of this file expand to more than {MAX_NODES} values",
                 Location(path),
                 hint="write the values out, or use fewer aliases",
+                code="HPC1016",
             )
         )
     return checker.problems
@@ -194,7 +210,8 @@ class _Structure:
     def measure(self, node: yaml.Node, above: tuple[int, ...]) -> int:
         """Count the values below a node, as often as aliases repeat them."""
         if id(node) in above:
-            self._add("an alias (*name) inside of the value that it repeats", node, "remove it")
+            message = "an alias (*name) inside of the value that it repeats"
+            self._add(message, node, "remove it", code="HPC1017")
             return 1
         if len(above) > MAX_DEPTH:
             self.problems.append(_too_deep(Location(self.path, line_of(node))))
@@ -218,21 +235,24 @@ class _Structure:
         for key, _ in node.value:
             text = key_text(key)
             if text is None:
-                self._add("a key is a list or a mapping", key, 'put a value with "{{ }}" in quotes')
+                hint = 'put a value with "{{ }}" in quotes'
+                self._add("a key is a list or a mapping", key, hint, code="HPC1018")
             elif text in first and key.tag != _MERGE:
                 self._add(
                     f"the key {text} stands here again; it is in line {first[text]} already",
                     key,
                     "keep one of the two: YAML silently drops the first",
+                    code="HPC1019",
                 )
             else:
                 first[text] = line_of(key)
 
     def _check_tag(self, node: yaml.Node) -> None:
         if str(node.tag) not in _KNOWN_TAGS:
-            self._add(f"unknown tag {node.tag}", node, "put a value that begins with ! in quotes")
+            hint = "put a value that begins with ! in quotes"
+            self._add(f"unknown tag {node.tag}", node, hint, code="HPC1020")
 
-    def _add(self, message: str, node: yaml.Node, hint: str) -> None:
+    def _add(self, message: str, node: yaml.Node, hint: str, *, code: str) -> None:
         self.problems.append(
-            Problem(f"YAML: {message}", Location(self.path, line_of(node)), hint=hint)
+            Problem(f"YAML: {message}", Location(self.path, line_of(node)), hint=hint, code=code)
         )

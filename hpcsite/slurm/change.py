@@ -66,8 +66,8 @@ def stronger(*actions: Action) -> Action:
 def needed_action(old: str, new: str, *, others_changed: bool = False, version: str = "") -> Action:
     """Say what slurmctld needs to go from one slurm.conf to another.
 
-    `others_changed`: gres.conf or cgroup.conf changed too. `version`: slurmctld's, such as
-    `24.11.5`; empty is taken for a current one.
+    `others_changed`: gres.conf, cgroup.conf or topology.conf changed too. `version`: slurmctld's,
+    such as `24.11.5`; empty is taken for a current one.
     """
     before, after = parse_slurm_conf(old), parse_slurm_conf(new)
     old_slurm = release(version) < (23, 11)

@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 _PAIR = re.compile(r'(?P<key>[A-Za-z_]\w*)\s*\+?=\s*(?P<value>"[^"]*"|\S*)')
 _INCLUDE = re.compile(r"include\s+(?P<file>\S+)", re.IGNORECASE)
 _COMMENT = re.compile(r"(?<!\\)#.*$")
+
+# Keys that stand on several lines, all of which count; of other keys the last one does.
+REPEATED = frozenset({"slurmctldhost"})
 
 Line = dict[str, str]
 
@@ -22,8 +25,9 @@ Line = dict[str, str]
 class SlurmConf:
     """A parsed slurm.conf. Every key is in lower case.
 
-    A node's line holds what a `NodeName=DEFAULT` line above it gives it. `includes` are files that
-    the text names and that were not read.
+    A node's line holds what a `NodeName=DEFAULT` line above it gives it. The values of a key that
+    stands on several lines are joined by blanks. `includes` are files that the text names and that
+    were not read.
     """
 
     keys: dict[str, str] = field(default_factory=dict)
@@ -51,6 +55,8 @@ def parse_slurm_conf(text: str) -> SlurmConf:
         elif "partitionname" in pairs:
             conf.partitions[pairs.pop("partitionname")] = pairs
         else:
+            for key in REPEATED & pairs.keys() & conf.keys.keys():
+                pairs[key] = f"{conf.keys[key]} {pairs[key]}"
             conf.keys.update(pairs)
     return conf
 
@@ -58,14 +64,16 @@ def parse_slurm_conf(text: str) -> SlurmConf:
 def expand(nodes: str) -> list[str]:
     """Node names of a Slurm host list, zero padding kept; none for what is no host list."""
     try:
-        return list(NodeSet(nodes))
+        return list(NodeSet(nodes, resolver=RESOLVER_NOGROUP))
     except NodeSetException:
         return []
 
 
 def fold(names: list[str]) -> str:
     """Slurm's short form of node names: `gpu[01-08]`."""
-    return str(NodeSet.fromlist(names))
+    if len(names) == 1:
+        return names[0]
+    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
 
 
 def _lines(text: str) -> Iterator[str]:

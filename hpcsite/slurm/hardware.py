@@ -5,12 +5,12 @@ says of itself in this run (evidence), and the line that stands in the controlle
 an earlier run. Pure functions; memory is in MiB throughout.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hpcsite.site.model import Gpus, Hardware, NodeGroup
+from hpcsite.slurm.gres import Gres, parse_gres
 
 Tracking = Literal["cgroup", "linuxproc"]
 
@@ -69,28 +69,6 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Gres:
-    """The GPUs of a node's line."""
-
-    count: int
-    type: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> "Gres | None":
-        """GPUs of a Gres value such as `gpu:h100:8`; None where there are none."""
-        found = re.search(r"(?:^|,)gpu(?::(?P<type>[^:,\d][^:,]*))?:(?P<count>\d+)", text)
-        return cls(int(found["count"]), found["type"] or "") if found else None
-
-    @classmethod
-    def of(cls, gpus: Gpus | None) -> "Gres | None":
-        """GPUs as a node group declares them."""
-        return cls(gpus.count, gpus.type or "") if gpus else None
-
-    def __str__(self) -> str:
-        return ":".join(filter(None, ("gpu", self.type, str(self.count))))
-
-
-@dataclass(frozen=True)
 class Machine:
     """The hardware part of a NodeName line. Equal machines share a line."""
 
@@ -99,7 +77,7 @@ class Machine:
     cores_per_socket: int
     threads_per_core: int
     real_memory_mib: int
-    gres: Gres | None = None
+    gres: tuple[Gres, ...] = ()
 
     @classmethod
     def of_line(cls, line: Mapping[str, str]) -> "Machine | None":
@@ -124,7 +102,7 @@ class Machine:
             cores,
             threads,
             given["realmemory"],
-            Gres.parse(line.get("gres", "")),
+            parse_gres(line.get("gres", "")),
         )
 
 
@@ -187,9 +165,13 @@ def _gpu_faults(evidence: Evidence, gpus: Gpus | None) -> list[str]:
     return [f"{gpus.count} GPU{plural}, {gpus.device}* has {len(evidence.gpu_devices)}"]
 
 
-def machine_of(node: Candidate, group: NodeGroup, standing: Machine | None) -> Machine | None:
-    """Choose the hardware of a node that keeps its contract; None where nobody knows it."""
-    gres = Gres.of(group.gpus)
+def machine_of(
+    node: Candidate, group: NodeGroup, standing: Machine | None, gres: tuple[Gres, ...]
+) -> Machine | None:
+    """Choose the hardware of a node that keeps its contract; None where nobody knows it.
+
+    `gres` is what its group declares of GPUs and their shares.
+    """
     margin = group.memory_margin_percent
     if declared := group.hardware:
         return Machine(
@@ -215,7 +197,7 @@ def machine_of(node: Candidate, group: NodeGroup, standing: Machine | None) -> M
 
 
 def _measured_machine(
-    evidence: Evidence, margin: float, standing: Machine | None, gres: Gres | None
+    evidence: Evidence, margin: float, standing: Machine | None, gres: tuple[Gres, ...]
 ) -> Machine:
     memory = configured_memory(evidence.memory_mib, margin)
     # A kernel reports a few MiB more or less after each boot. Rounding lets equal nodes share a

@@ -8,6 +8,7 @@ half of a deploy that changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,11 +30,15 @@ def slurm_configuration(
     from ansible.errors import AnsibleFilterError
 
     from hpcsite.errors import InvalidSiteError
+    from hpcsite.site.topology import slurm_tree
+    from hpcsite.slurm.cluster import Controller, Paths, Server
     from hpcsite.slurm.configuration import configure
-    from hpcsite.slurm.render import Controller, Paths
+    from hpcsite.slurm.partition_qos import partition_qos
 
     keys = _site_keys(hostvars[controller])
     database = [str(name) for name in groups.get("slurm_dbd", [])]
+    compute = [str(name) for name in groups.get("slurm_compute", ())]
+    group_of = {str(node): name for name in keys.node_groups for node in groups.get(name, ())}
     try:
         result = configure(
             keys,
@@ -41,30 +46,38 @@ def slurm_configuration(
                 name=controller,
                 address=_address(controller, hostvars[controller]),
                 database_host=database[0] if database else None,
+                backups=tuple(
+                    Server(str(name), _address(str(name), hostvars[name]))
+                    for name in groups.get("slurm_backup_controller", ())
+                ),
             ),
             Paths(state_dir=str(paths["state_dir"]), spool_dir=str(paths["spool_dir"])),
-            [
-                _candidate(str(name), hostvars[name], keys, groups)
-                for name in groups.get("slurm_compute", ())
-            ],
+            [_candidate(name, hostvars[name], group_of.get(name, "")) for name in compute],
             str(standing),
             str(version),
+            None if keys.topology == "none" else slurm_tree(keys, compute),
         )
     except InvalidSiteError as error:
         raise AnsibleFilterError("\n".join(map(str, error.problems))) from error
     return {
-        "files": {
-            "slurm.conf": result.slurm_conf,
-            "gres.conf": result.gres_conf,
-            "cgroup.conf": result.cgroup_conf,
-        },
+        "files": result.files,
         "problems": result.problems,
         "drain": list(result.drain),
         "sound": list(result.sound),
         "outside": list(result.outside),
         "removed": list(result.removed),
         "standing_state_dir": result.standing_state_dir,
+        "qos": list(partition_qos(keys)),
     }
+
+
+def slurm_new_qos(variables: Mapping[str, Any], standing: Sequence[str]) -> list[dict[str, Any]]:
+    """Make steps of the module `slurm_accounts` for the QOS that partitions name and lack."""
+    from dataclasses import asdict
+
+    from hpcsite.slurm.partition_qos import new_partition_qos
+
+    return [asdict(step) for step in new_partition_qos(_site_keys(variables), list(standing))]
 
 
 def slurm_action(
@@ -77,17 +90,18 @@ def slurm_action(
     """Say what slurmctld needs to run on the new files: none, reconfigure or restart.
 
     `applied` is what slurmctld took over from the last deploy, `standing` the slurm.conf that this
-    one found, `written` the names of the files that it had to write. Both count: a file that
-    somebody else changed may or may not have been taken over.
+    one found, `written` the names of the files that it had to write or remove. Both count: a file
+    that somebody else changed may or may not have been taken over.
     """
     from hpcsite.slurm.change import needed_action, stronger
 
     after = str(new["slurm.conf"])
-    others = [name for name in new if name != "slurm.conf"]
+    # A file that is no longer there is a change too.
+    others = {*applied, *new, *written} - {"slurm.conf"}
     since_applied = needed_action(
         str(applied.get("slurm.conf", "")),
         after,
-        others_changed=any(applied.get(name, "") != new[name] for name in others),
+        others_changed=any(applied.get(name, "") != new.get(name, "") for name in others),
         version=str(version),
     )
     if not written:
@@ -156,17 +170,40 @@ def _site_keys(variables: Mapping[str, Any]) -> SiteKeys:
         if f"site_{field}" in variables
     }
     try:
-        return SiteKeys.model_validate({k: v for k, v in raw.items() if v is not None})
+        keys = SiteKeys.model_validate({k: v for k, v in raw.items() if v is not None})
     except ValidationError as error:
         raise AnsibleFilterError(f"the site's keys are invalid: {error}") from error
+    return _with_profiles(keys, variables)
 
 
-def _candidate(
-    name: str, variables: Mapping[str, Any], keys: SiteKeys, groups: Mapping[str, Sequence[str]]
-) -> Candidate:
+def _with_profiles(keys: SiteKeys, variables: Mapping[str, Any]) -> SiteKeys:
+    """Fill in what node groups leave to their hardware profiles, as `load_site` does."""
+    if not any(group.hardware_profile for group in keys.node_groups.values()):
+        return keys
+    from ansible.errors import AnsibleFilterError
+
+    from hpcsite.errors import InvalidSiteError
+    from hpcsite.site.catalogue import load_catalogue
+    from hpcsite.site.hardware import with_profiles
+
+    # Where Ansible was told of an inventory folder, the site's own profiles are in it.
+    sources = [Path(str(source)) for source in variables.get("ansible_inventory_sources") or ()]
+    folder = next((source for source in sources if source.is_dir()), None)
+    try:
+        catalogue = load_catalogue(folder)
+    except InvalidSiteError as error:
+        raise AnsibleFilterError("\n".join(map(str, error.problems))) from error
+    for name, group in keys.node_groups.items():
+        if group.hardware_profile and group.hardware_profile not in catalogue.nodes:
+            message = f"site_node_groups.{name}: no hardware profile {group.hardware_profile}"
+            raise AnsibleFilterError(message)
+    groups = with_profiles(keys.node_groups, catalogue)
+    return keys.model_copy(update={"node_groups": groups})
+
+
+def _candidate(name: str, variables: Mapping[str, Any], group: str) -> Candidate:
     from hpcsite.slurm.hardware import Candidate, Evidence
 
-    group = next((group for group in keys.node_groups if name in groups.get(group, ())), "")
     result = _plain(variables[EVIDENCE]) if EVIDENCE in variables else None
     # A skipped task leaves a result too: in check mode there may be no slurmd to ask yet.
     evidence = None
@@ -205,6 +242,7 @@ class FilterModule:
             "slurm_action": slurm_action,
             "slurm_configuration": slurm_configuration,
             "slurm_drained_nodes": slurm_drained_nodes,
+            "slurm_new_qos": slurm_new_qos,
             "slurm_nodes_to_drain": slurm_nodes_to_drain,
             "slurm_fold": slurm_fold,
             "slurm_jobs_on": slurm_jobs_on,

@@ -62,6 +62,10 @@ action:
   returned: always
   type: str
   sample: none, start, restart
+younger:
+  description: Those of the files that changed since the service started.
+  returned: always
+  type: list
 """
 
 PROPERTIES = (
@@ -84,9 +88,16 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def is_stale(started_monotonic_us: int, files: list[str], now: float, monotonic: float) -> bool:
     """Whether a file is younger than a process. Times in seconds, the start in microseconds."""
+    return bool(younger_files(started_monotonic_us, files, now, monotonic))
+
+
+def younger_files(
+    started_monotonic_us: int, files: list[str], now: float, monotonic: float
+) -> list[str]:
+    """Files that changed since a process started."""
     started = now - (monotonic - started_monotonic_us / 1e6)
-    times = [path.stat().st_mtime for path in map(Path, files) if path.exists()]
-    return any(changed > started for changed in times)
+    there = [file for file in files if Path(file).exists()]
+    return [file for file in there if Path(file).stat().st_mtime > started]
 
 
 class Daemon:
@@ -109,13 +120,15 @@ class Daemon:
         """Find what the unit needs: none, start or restart."""
         if self.state.get("ActiveState") not in RUNNING:
             return "start"
-        if self.module.params["restart"]:
-            return "restart"
+        return "restart" if self.module.params["restart"] or self.younger() else "none"
+
+    def younger(self) -> list[str]:
+        """Find the files that the running service has not read."""
         started = int(self.state.get("ExecMainStartTimestampMonotonic") or 0)
-        files = self.module.params["files"]
-        if started and is_stale(started, files, time.time(), time.monotonic()):
-            return "restart"
-        return "none"
+        if not started or self.state.get("ActiveState") not in RUNNING:
+            return []
+        files: list[str] = self.module.params["files"]
+        return younger_files(started, files, time.time(), time.monotonic())
 
     def enable(self) -> None:
         """Have the unit start at boot."""
@@ -192,7 +205,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     daemon = Daemon(module)
-    action = daemon.needed()
+    action, younger = daemon.needed(), daemon.younger()
     enable = daemon.state.get("UnitFileState", "") in NOT_ENABLED
     if not module.check_mode:
         if daemon.state.get("LoadState") == "not-found":
@@ -203,7 +216,7 @@ def main() -> None:
             daemon.apply(action)
         if module.params["port"]:
             daemon.wait_for_port(module.params["port"])
-    module.exit_json(changed=enable or action != "none", action=action)
+    module.exit_json(changed=enable or action != "none", action=action, younger=younger)
 
 
 if __name__ == "__main__":

@@ -3,31 +3,20 @@
 After a change that is meant: `HPCSITE_UPDATE_GOLDEN=1 pytest tests/golden`, then read the diff.
 """
 
-import importlib.util
 import os
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import jinja2
 import pytest
 import yaml
 
+from hpcsite.deploy.templates import filters, render_template, role_variables
 from hpcsite.paths import content_dir
 from hpcsite.site.inventory import parse_inventory
 
 EXPECTED = Path(__file__).parent / "expected"
 PASSWORD = "no-password#of-anyone"
 Hostvars = dict[str, dict[str, Any]]
-
-
-def load_filters(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, content_dir() / f"plugins/filter/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def lab() -> tuple[Hostvars, dict[str, list[str]]]:
@@ -81,7 +70,7 @@ def large() -> tuple[Hostvars, dict[str, list[str]]]:
                 "node_groups": ["cpu", "fat"],
                 "default": True,
                 "default_time": "01:00:00",
-                "parameters": {"OverSubscribe": "NO", "ExclusiveUser": True},
+                "parameters": {"ExclusiveUser": True},
             },
         ],
     }
@@ -119,38 +108,24 @@ SITES = {"lab": lab, "campus": large}
 FILES = ["slurm.conf", "gres.conf", "cgroup.conf", "slurmdbd.conf", "hosts"]
 
 
-def render_template(role: str, template: str, variables: dict[str, Any]) -> str:
-    loader = jinja2.FileSystemLoader(content_dir() / f"roles/{role}/templates")
-    # As Ansible's template module sets it up.
-    environment = jinja2.Environment(
-        loader=loader,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - these are configuration files
-    )
-    environment.globals["lookup"] = lambda _plugin, _path: PASSWORD
-    return environment.get_template(template).render(variables)
-
-
 def rendered(site: str) -> dict[str, str]:
     hostvars, groups = SITES[site]()
     controller = groups["slurm_controller"][0]
-    configure = load_filters("hpcsite_slurm").slurm_configuration
-    defaults = yaml.safe_load((content_dir() / "roles/slurmctld/defaults/main.yml").read_text())
+    configure = filters()["slurm_configuration"]
+    defaults = role_variables("slurmctld")
     paths = {name: defaults[f"slurmctld_{name}"] for name in ("state_dir", "spool_dir")}
     files: dict[str, str] = configure(hostvars, controller, groups, paths)["files"]
     variables = {
-        **yaml.safe_load((content_dir() / "roles/slurmdbd/defaults/main.yml").read_text()),
         **hostvars[controller],
         "inventory_hostname": controller,
-        "__slurmdbd_database_host": groups["mariadb"][0],
+        "inventory_dir": "/site",
         "hostvars": hostvars,
         "groups": groups,
-        "base_hosts_extra": [],
     }
     return files | {
-        "slurmdbd.conf": render_template("slurmdbd", "slurmdbd.conf.j2", variables),
+        "slurmdbd.conf": render_template(
+            "slurmdbd", "slurmdbd.conf.j2", variables, secret=PASSWORD
+        ),
         "hosts": render_template("base", "hosts.j2", variables),
     }
 
@@ -183,7 +158,7 @@ def test_only_slurmdbd_s_file_holds_the_password(site: str) -> None:
 
 def test_a_second_rendering_over_the_first_changes_nothing() -> None:
     hostvars, groups = large()
-    configure = load_filters("hpcsite_slurm").slurm_configuration
+    configure = filters()["slurm_configuration"]
     paths = {"state_dir": "/a", "spool_dir": "/b"}
     first = configure(hostvars, "ctl", groups, paths)
     for values in hostvars.values():
@@ -195,12 +170,7 @@ def test_a_second_rendering_over_the_first_changes_nothing() -> None:
 
 def test_the_soft_roce_unit_is_as_expected() -> None:
     """An interface's name stands in the name of its unit as systemd writes it: `-` is `\\x2d`."""
-    role = content_dir() / "roles/rdma"
-    environment = jinja2.Environment(autoescape=False)  # noqa: S701 - no web page
-    variables = yaml.safe_load((role / "defaults/main.yml").read_text())
-    variables |= {"rdma_mode": "soft_roce", "rdma_interface": "fabric-0"}
-    for name, text in yaml.safe_load((role / "vars/main.yml").read_text()).items():
-        variables[name] = environment.from_string(text).render(variables)
+    variables = {"rdma_mode": "soft_roce", "rdma_interface": "fabric-0"}
     text = render_template("rdma", "soft-roce.service.j2", variables)
     expected = EXPECTED / "hpcsite-soft-roce.service"
     if os.environ.get("HPCSITE_UPDATE_GOLDEN"):

@@ -84,7 +84,13 @@ def test_valid_site_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "validate", str(LAB), "--json") == ExitCode.OK
-    assert json.loads(capsys.readouterr().out) == {"valid": True, "problems": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "schema": 1,
+        "valid": True,
+        "problems": [],
+        "warnings": [],
+        "acknowledged": [],
+    }
 
 
 @pytest.fixture
@@ -104,10 +110,12 @@ def test_mistakes_go_to_stderr_with_hints(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == (
-        f"error: {broken}/group_vars/all.yml:1: YAML: did not find expected node content\n\n"
+        f"error: {broken}/group_vars/all.yml:1: "
+        "YAML: did not find expected node content [HPC1014]\n\n"
         "hint: check quotes, brackets and indentation of this line and of those before it\n\n"
-        f"error: {broken}/hosts.yml:2: YAML: a tab at the beginning of the line\n\n"
-        "hint: YAML is indented with spaces only: replace the tab\n"
+        f"error: {broken}/hosts.yml:2: YAML: a tab at the beginning of the line [HPC1012]\n\n"
+        "hint: YAML is indented with spaces only: replace the tab\n\n"
+        "`hpcsite explain CODE` tells more\n"
     )
 
 
@@ -118,11 +126,15 @@ def test_mistakes_as_json(
     shown = capsys.readouterr()
     result = json.loads(shown.out)
     assert result["valid"] is False
+    assert (result["schema"], result["warnings"], result["acknowledged"]) == (1, [], [])
     assert result["problems"][1] == {
+        "code": "HPC1012",
+        "severity": "error",
         "message": "YAML: a tab at the beginning of the line",
         "path": f"{broken}/hosts.yml",
         "line": 2,
         "key": "",
+        "host": "",
         "hint": "YAML is indented with spaces only: replace the tab",
     }
     assert shown.err == ""

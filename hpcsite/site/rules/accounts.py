@@ -1,4 +1,4 @@
-"""Users and Unix groups: one id each, everywhere the same."""
+"""Users and Unix groups: one id each, everywhere the same; and the rules of Slurm's accounts."""
 
 import re
 from collections.abc import Iterator
@@ -7,12 +7,13 @@ from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import User
 from hpcsite.site.names import did_you_mean
+from hpcsite.site.rules import associations, slurm_accounts
 from hpcsite.site.sources import KeyPath
 
 # Debian policy 9.2.2 keeps 60000-64999 for packages (slurm is 64030); systemd's documentation of
 # UIDs and GIDs keeps 60001-65533 for homed and dynamic users; 65534 and 65535 are nobody and -1.
-_RESERVED_IDS = range(60000, 65536)
-_SYSTEM = frozenset(
+RESERVED_IDS = range(60000, 65536)
+SYSTEM = frozenset(
     (
         *("root", "daemon", "bin", "sys", "nobody", "nogroup", "sshd", "messagebus", "_chrony"),
         *("chrony", "munge", "slurm", "mysql", "mariadb", "sudo", "wheel", "adm", "docker"),
@@ -30,13 +31,17 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
             path: KeyPath = (f"site_{key}", number, "name")
             if entry.name in seen:
                 yield draft.problem(
-                    f"the {what} {entry.name} is described twice", path, "remove one of the two"
+                    f"the {what} {entry.name} is described twice",
+                    path,
+                    "remove one of the two",
+                    code="HPC1501",
                 )
-            elif entry.name in _SYSTEM:
+            elif entry.name in SYSTEM:
                 yield draft.problem(
                     f"{entry.name} is a {what} of the operating system or of Slurm",
                     path,
                     "choose another name: hpcsite manages people's accounts only",
+                    code="HPC1502",
                 )
             seen.add(entry.name)
 
@@ -48,12 +53,13 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
         for number, entry in draft.entries(key, name):
             value, called = getattr(entry, name), draft.called(key, number)
             path: KeyPath = (f"site_{key}", number, name)
-            if value in _RESERVED_IDS:
+            if value in RESERVED_IDS:
                 yield draft.problem(
                     f"the {name} {value} of {called} is reserved: "
                     "distributions and systemd use 60000 to 65535",
                     path,
                     "choose one from 1000 to 59999",
+                    code="HPC1503",
                 )
             first = seen.setdefault(value, called)
             if first != called:
@@ -61,6 +67,7 @@ def ids_are_distinct(draft: Draft) -> Iterator[Problem]:
                     f"{called} has the same {name} as {first}: {value}",
                     path,
                     f"give each its own {name}",
+                    code="HPC1504",
                 )
 
 
@@ -79,12 +86,14 @@ def users_have_groups(draft: Draft) -> Iterator[Problem]:
                         f"the user {called} is in an unknown group {group}",
                         path,
                         did_you_mean(group, names, f"add {group} to site_groups"),
+                        code="HPC1505",
                     )
                 elif group in absent:
                     yield draft.problem(
                         f"the user {called} is in the group {group}, which is to be absent",
                         path,
                         "keep the group, or take the user out of it",
+                        code="HPC1506",
                     )
 
 
@@ -108,12 +117,14 @@ def ssh_keys_are_public(draft: Draft) -> Iterator[Problem]:
                     f"this is a private key of {called}",
                     path,
                     "put the .pub file's line here, and replace the key pair: it is no secret now",
+                    code="HPC1507",
                 )
             elif not _KEY.fullmatch(key.strip()):
                 yield draft.problem(
                     f"this is no public key of {called}",
                     path,
                     "one line as in a .pub file: ssh-ed25519 AAAA… name",
+                    code="HPC1508",
                 )
 
 
@@ -129,6 +140,7 @@ def verify_user_is_present(draft: Draft) -> Iterator[Problem]:
             f"site_verify_user {name} is not among the users present",
             ("site_verify_user",),
             did_you_mean(name, present, f"add {name} to site_users"),
+            code="HPC1509",
         )
 
 
@@ -138,4 +150,6 @@ RULES = (
     users_have_groups,
     ssh_keys_are_public,
     verify_user_is_present,
+    *slurm_accounts.RULES,
+    *associations.RULES,
 )

@@ -8,7 +8,7 @@ from hpcsite.site.draft import Draft
 from hpcsite.site.names import fold
 
 _SSH = ("ssh", "smart", "ansible.builtin.ssh")
-_PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
+PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
 
 
 def hosts_are_reached_by_ssh(draft: Draft) -> Iterator[Problem]:
@@ -23,13 +23,14 @@ def hosts_are_reached_by_ssh(draft: Draft) -> Iterator[Problem]:
             where,
             "remove it, and let this computer's ssh key log in there, also on itself",
             variable,
+            code="HPC1310",
         )
 
 
 def keys_log_in(draft: Draft) -> Iterator[Problem]:
     """Check that no login needs a password: nobody could type it during verification."""
     hosts = draft.inventory.hosts
-    for variable in _PASSWORDS:
+    for variable in PASSWORDS:
         with_password = [host for host in hosts if variable in hosts[host]]
         for where, names in draft.by_line(with_password, variable):
             yield Problem(
@@ -37,6 +38,7 @@ def keys_log_in(draft: Draft) -> Iterator[Problem]:
                 where,
                 "log in with a key (ssh-copy-id), and remove the password",
                 variable,
+                code="HPC1311",
             )
 
 
@@ -47,7 +49,9 @@ def variables_are_usable(draft: Draft) -> Iterator[Problem]:
             argv_of(draft.path, host, variables)
         except UnusableVariableError as error:
             path = (error.variable,)
-            yield draft.problem(f"{error.variable} {error}", path, error.hint, host)
+            yield draft.problem(
+                f"{error.variable} {error}", path, error.hint, host, code=error.code
+            )
 
 
 RULES = (hosts_are_reached_by_ssh, keys_log_in, variables_are_usable)

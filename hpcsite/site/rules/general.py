@@ -24,6 +24,7 @@ def timezone_exists(draft: Draft) -> Iterator[Problem]:
             f"there is no time zone {name}",
             ("site_timezone",),
             did_you_mean(name, known, "a name such as Europe/Berlin or Etc/UTC"),
+            code="HPC1060",
         )
 
 
@@ -34,6 +35,7 @@ def names_are_well_formed(draft: Draft) -> Iterator[Problem]:
             f"{draft.keys.domain} is no domain name",
             ("site_domain",),
             "write it without a leading or trailing dot, e.g. cluster.example.org",
+            code="HPC1130",
         )
     for number, server in draft.entries("ntp_servers"):
         if not (_DOMAIN.fullmatch(server) or _is_address(server)):
@@ -41,6 +43,7 @@ def names_are_well_formed(draft: Draft) -> Iterator[Problem]:
                 f"{server} is no host name or address",
                 ("site_ntp_servers", number),
                 "one name or address an entry, without options",
+                code="HPC1061",
             )
 
 

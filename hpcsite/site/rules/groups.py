@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hpcsite.errors import Location, Problem
 from hpcsite.site.draft import Draft
-from hpcsite.site.groups import FEATURES, IMPLICIT, RESERVED
+from hpcsite.site.groups import FEATURES, IMPLICIT
 from hpcsite.site.names import did_you_mean, fold, nearest
 
 _ACCOUNTED = ", e.g. the same one; jobs are accounted from the start"
@@ -24,7 +24,7 @@ def unknown_groups(draft: Draft) -> dict[str, str | None]:
     known = _known(draft)
     declared = {mention.name for mention in draft.sources.groups if mention.declares}
     names = sorted((declared | set(draft.inventory.groups)) - known)
-    return {name: None if name in RESERVED else nearest(name, known) for name in names}
+    return {name: nearest(name, known) for name in names}
 
 
 def _is_mistyped(draft: Draft, group: str) -> bool:
@@ -37,15 +37,10 @@ def groups_are_known(draft: Draft) -> Iterator[Problem]:
     # With one of these keys broken, any group may be a node group or one of the site's own.
     sure = draft.names("node_groups") is not None and draft.is_whole("custom_groups")
     for name, meant in unknown_groups(draft).items():
-        if name in RESERVED:
+        if meant or sure:
             yield draft.group_problem(
-                f"the group {name} is kept for {RESERVED[name]}, "
-                "which this version of hpcsite does not set up",
-                name,
-                "take the group out of the inventory, or give it another name",
+                f"unknown group {name}", name, _unknown_hint(draft, meant), code="HPC1110"
             )
-        elif meant or sure:
-            yield draft.group_problem(f"unknown group {name}", name, _unknown_hint(draft, meant))
 
 
 def _unknown_hint(draft: Draft, meant: str | None) -> str:
@@ -63,9 +58,9 @@ def variables_have_owners(draft: Draft) -> Iterator[Problem]:
     """Check that a file of group_vars or host_vars belongs to a group or host that exists."""
     groups = _known(draft) | set(draft.inventory.groups)
     hosts = set(draft.inventory.hosts)
-    for mentions, known, what in (
-        (draft.sources.groups, groups, "group"),
-        (draft.sources.hosts, hosts, "host"),
+    for mentions, known, what, code in (
+        (draft.sources.groups, groups, "group", "HPC1112"),
+        (draft.sources.hosts, hosts, "host", "HPC1113"),
     ):
         for mention in mentions:
             if not mention.declares and mention.name not in known:
@@ -74,6 +69,7 @@ def variables_have_owners(draft: Draft) -> Iterator[Problem]:
                     mention.where,
                     did_you_mean(mention.name, known, f"remove the file, or add the {what}"),
                     mention.name,
+                    code=code,
                 )
 
 
@@ -83,7 +79,10 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
     for name in sorted(declared & _known(draft)):
         if not draft.inventory.groups.get(name):
             yield draft.group_problem(
-                f"the group {name} has no hosts", name, "put hosts into it, or remove it"
+                f"the group {name} has no hosts",
+                name,
+                "put hosts into it, or remove it",
+                code="HPC1114",
             )
     for name in _node_groups(draft):
         is_there = name in declared or name in draft.inventory.groups
@@ -96,6 +95,7 @@ def groups_are_not_empty(draft: Draft) -> Iterator[Problem]:
                     set(draft.inventory.groups) - set(FEATURES),
                     f"add the group {name} with its hosts below slurm_compute",
                 ),
+                code="HPC1115",
             )
 
 
@@ -108,6 +108,7 @@ def hosts_have_groups(draft: Draft) -> Iterator[Problem]:
             where,
             f"put each host into one of {', '.join(FEATURES)}, or into a node group",
             hosts[0],
+            code="HPC1116",
         )
 
 
@@ -120,6 +121,7 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
             Location(draft.path),
             "put one host into the group slurm_controller",
             "slurm_controller",
+            code="HPC1117",
         )
     for feature in FEATURES.values():
         hosts = groups.get(feature.name, frozenset())
@@ -127,7 +129,8 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
             yield draft.group_problem(
                 f"{feature.name} has {len(hosts)} hosts ({fold(hosts)}); it can have one",
                 feature.name,
-                "keep one host in it; a standby is not supported yet",
+                _one_hint(feature.name),
+                code="HPC1118",
             )
         for need in feature.needs if hosts else ():
             told = need == "slurm_controller" or _is_mistyped(draft, need)
@@ -136,7 +139,27 @@ def features_are_complete(draft: Draft) -> Iterator[Problem]:
                     f"{feature.name} needs {need}, which has no hosts",
                     feature.name,
                     f"put a host into {need}" + _NEED_HINTS.get(need, ""),
+                    code="HPC1119",
                 )
+
+
+def _one_hint(name: str) -> str:
+    if name == "slurm_controller":
+        return "keep one host in it; those that stand by go to slurm_backup_controller"
+    return "keep one host in it"
+
+
+def backups_are_other_hosts(draft: Draft) -> Iterator[Problem]:
+    """Check that no controller stands by for itself."""
+    groups = draft.inventory.groups
+    backups = groups.get("slurm_backup_controller", frozenset())
+    for host in sorted(backups & groups.get("slurm_controller", frozenset())):
+        yield draft.host_problem(
+            f"{host} is the controller and its own backup",
+            host,
+            "put another host into slurm_backup_controller, or remove the group",
+            code="HPC1124",
+        )
 
 
 def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
@@ -157,6 +180,7 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
             if names
             else "describe a node group in site_node_groups, and put the hosts into it",
             hosts[0],
+            code="HPC1120",
         )
     for name in () if _is_mistyped(draft, "slurm_compute") else names:
         if stray := groups.get(name, frozenset()) - compute:
@@ -164,6 +188,7 @@ def compute_nodes_have_node_groups(draft: Draft) -> Iterator[Problem]:
                 f"the node group {name} is not below slurm_compute: {fold(stray)}",
                 name,
                 f"move `{name}:` to the `children:` of slurm_compute",
+                code="HPC1121",
             )
 
 
@@ -176,6 +201,7 @@ def node_groups_are_disjoint(draft: Draft) -> Iterator[Problem]:
                 f"the host {host} is in {len(mine)} node groups: {', '.join(mine)}",
                 host,
                 "keep it in one; to reach it by several names, use partitions or features",
+                code="HPC1122",
             )
 
 
@@ -187,6 +213,7 @@ def login_is_not_compute(draft: Draft) -> Iterator[Problem]:
             f"the host {host} is both a login node and a compute node",
             host,
             "take it out of slurm_login: a compute node has Slurm's commands anyway",
+            code="HPC1123",
         )
 
 
@@ -196,6 +223,7 @@ RULES = (
     groups_are_not_empty,
     hosts_have_groups,
     features_are_complete,
+    backups_are_other_hosts,
     compute_nodes_have_node_groups,
     node_groups_are_disjoint,
     login_is_not_compute,

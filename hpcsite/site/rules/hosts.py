@@ -16,6 +16,7 @@ _RESERVED = frozenset({"all", "default", "localhost", "none"})
 _DOCUMENTATION = tuple(
     ip_network(text) for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 )
+_LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _Address = IPv4Address | IPv6Address
 
 
@@ -33,14 +34,19 @@ def names_are_valid(draft: Draft) -> Iterator[Problem]:
                 f"{host} cannot be a host's name: Slurm gives it a meaning of its own",
                 host,
                 "use the machine's short host name, e.g. gpu01",
+                code="HPC1104",
             )
         elif not _LABEL.fullmatch(host):
-            yield draft.host_problem(f"{host} is no valid NodeName", host, _name_hint(host))
+            code = "HPC1102" if "[" in host else "HPC1101"
+            yield draft.host_problem(
+                f"{host} is no valid NodeName", host, _name_hint(host), code=code
+            )
         elif host in groups:
             yield draft.host_problem(
                 f"{host} is the name of a host and of a group",
                 host,
                 "rename one of them: Ansible could not tell them apart",
+                code="HPC1105",
             )
 
 
@@ -64,7 +70,24 @@ def names_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"the names {first} and {host} differ by case only",
                 host,
                 "host names are the same in upper and lower case: rename one",
+                code="HPC1106",
             )
+
+
+def numbers_are_distinct(draft: Draft) -> Iterator[Problem]:
+    """No two names differ by leading zeros only."""
+    seen: dict[str, list[str]] = {}
+    for host in draft.inventory.hosts:
+        plain = _LEADING_ZEROS.sub("", host.lower())
+        others = seen.setdefault(plain, [])
+        if others and others[0].lower() != host.lower():
+            yield draft.host_problem(
+                f"the names {others[0]} and {host} differ by leading zeros only",
+                host,
+                "to Slurm they are two nodes: rename one, or remove it if they are one machine",
+                code="HPC1107",
+            )
+        others.append(host)
 
 
 def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
@@ -77,6 +100,7 @@ def hosts_have_addresses(draft: Draft) -> Iterator[Problem]:
             where,
             "give each host `ansible_host: 10.0.0.21`, or `site_address` if ssh uses another one",
             names[0],
+            code="HPC1301",
         )
 
 
@@ -95,6 +119,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 "write an address such as 10.0.0.21; if ansible_host must be a name, "
                 "set site_address beside it",
                 host,
+                code="HPC1302",
             )
         elif isinstance(address, IPv6Address):
             yield draft.problem(
@@ -103,6 +128,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 "write the host's IPv4 address; if ssh is to use IPv6, set site_address beside "
                 "ansible_host",
                 host,
+                code="HPC1303",
             )
         elif any(address in network for network in _DOCUMENTATION):
             yield draft.problem(
@@ -110,6 +136,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "write the machine's own address",
                 host,
+                code="HPC1304",
             )
         elif problem := _unusable(address, alone=alone):
             yield draft.problem(
@@ -117,6 +144,7 @@ def addresses_are_valid(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "write the address by which the other hosts reach it",
                 host,
+                code="HPC1305",
             )
 
 
@@ -134,6 +162,7 @@ def addresses_are_distinct(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 "give each host its own address",
                 hosts[1],
+                code="HPC1306",
             )
 
 
@@ -151,7 +180,20 @@ def ssh_destinations_are_distinct(draft: Draft) -> Iterator[Problem]:
                 ("ansible_host",),
                 "give each host its own ansible_host or ansible_port",
                 host,
+                code="HPC1307",
             )
+
+
+def unusable_address(address: IPv4Address) -> str:
+    """Say what an address is that no host of a site can have; empty for one that may be."""
+    if any(address in network for network in _DOCUMENTATION):
+        return "one of those kept for examples"
+    return _unusable(address, alone=False) or ""
+
+
+def cluster_address(variables: dict[str, Any]) -> _Address | None:
+    """Address by which others reach the host of these variables; None if it is none."""
+    return _parsed(_address_variable(variables)[1])
 
 
 def _address_variable(variables: dict[str, Any]) -> tuple[str, Any]:
@@ -179,6 +221,7 @@ def _unusable(address: _Address, *, alone: bool) -> str | None:
 RULES = (
     names_are_valid,
     names_are_distinct,
+    numbers_are_distinct,
     hosts_have_addresses,
     addresses_are_valid,
     addresses_are_distinct,

@@ -25,12 +25,14 @@ def network_has_a_sane_size(draft: Draft) -> Iterator[Problem]:
             f"the lab's network {network} is a public one",
             path,
             "choose a private one, e.g. 10.213.0.0/24",
+            code="HPC2001",
         )
     elif not _LARGEST <= network.prefixlen <= _SMALLEST:
         yield draft.problem(
             f"the lab's network {network} is too {_wrong_size(network)}",
             path,
             f"choose a prefix from /{_LARGEST} to /{_SMALLEST}, e.g. 10.213.0.0/24",
+            code="HPC2002",
         )
 
 
@@ -60,6 +62,7 @@ def addresses_are_in_the_network(draft: Draft) -> Iterator[Problem]:
                 (variable,),
                 f"choose one from {network[2]} to {network[-2]}",
                 host,
+                code="HPC2003",
             )
 
 
@@ -76,6 +79,7 @@ def virtual_machines_are_reached_by_ports(draft: Draft) -> Iterator[Problem]:
                 ("ansible_host",),
                 "write `ansible_host: 127.0.0.1`; the machine's own address is `site_address`",
                 host,
+                code="HPC2004",
             )
         port = variables.get("ansible_port")
         if not _is_port(port):
@@ -85,6 +89,7 @@ def virtual_machines_are_reached_by_ports(draft: Draft) -> Iterator[Problem]:
                 ("ansible_port",),
                 f"choose one from {_PORT_MIN} to {_PORT_MAX} that nothing else uses, e.g. 22121",
                 host,
+                code="HPC2005",
             )
 
 
@@ -116,6 +121,7 @@ def only_virtual_machines_are_sized(draft: Draft) -> Iterator[Problem]:
                 f"`{key}` in site_lab has no meaning for containers",
                 ("site_lab", key),
                 f"remove {key}, or make virtual machines: `backend: qemu`",
+                code="HPC2006",
             )
     for host, variables in draft.inventory.hosts.items():
         if _MEMORY in variables:
@@ -124,6 +130,7 @@ def only_virtual_machines_are_sized(draft: Draft) -> Iterator[Problem]:
                 (_MEMORY,),
                 "remove it, or make virtual machines: `backend: qemu` in site_lab",
                 host,
+                code="HPC2006",
             )
 
 

@@ -14,6 +14,11 @@ _INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,14}")
 _DEVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 
 
+def is_interface(name: str) -> bool:
+    """Whether a name can be a network interface's."""
+    return _INTERFACE.fullmatch(name) is not None
+
+
 def interface_is_given(draft: Draft) -> Iterator[Problem]:
     """RoCE, in hardware or software, names the interface that it is on."""
     without = [
@@ -28,12 +33,16 @@ def interface_is_given(draft: Draft) -> Iterator[Problem]:
             "name the network interface of the fabric, e.g. `rdma_interface: eth1`; `ip link` on "
             "the host lists them",
             "rdma_mode",
+            code="HPC1320",
         )
 
 
 def names_are_valid(draft: Draft) -> Iterator[Problem]:
     """Names of interfaces and devices are such as Linux takes."""
-    for key, form in (("rdma_interface", _INTERFACE), ("rdma_soft_device", _DEVICE)):
+    for key, form, kind, code in (
+        ("rdma_interface", _INTERFACE, "a network interface", "HPC1321"),
+        ("rdma_soft_device", _DEVICE, "an RDMA device", "HPC1322"),
+    ):
         wrong = [
             host
             for host in _hosts(draft)
@@ -43,13 +52,13 @@ def names_are_valid(draft: Draft) -> Iterator[Problem]:
             and not form.fullmatch(value)
         ]
         for where, hosts in draft.by_line(wrong, key):
-            kind = "a network interface" if key == "rdma_interface" else "an RDMA device"
             value = _value(draft, hosts[0], key)
             yield Problem(
                 f"{value} is no name of {kind}",
                 where,
                 "letters, digits, _, - and ., at most 15 of them for an interface",
                 key,
+                code=code,
             )
 
 
@@ -63,6 +72,7 @@ def keys_are_literal(draft: Draft) -> Iterator[Problem]:
                 where,
                 f"write the value itself, for {fold(hosts)}: `hpcsite verify` reads it too",
                 key,
+                code="HPC1323",
             )
 
 

@@ -1,20 +1,14 @@
-"""Shared storage: server, exports and clients belong together, and no mount hides the system."""
+"""NFS: server, exports and clients belong together; and all the rules of other storage."""
 
 from collections.abc import Iterator
 
 from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.names import did_you_mean, fold
+from hpcsite.site.rules import filesystems, homes, mounts, targets
+from hpcsite.site.rules.mounts import system_tree, within
 
 _KEY = "nfs_exports"
-# Folders that a machine needs of its own, with all that is below them …
-_SYSTEM_TREES = (
-    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root"),
-    *("/run", "/sbin", "/sys", "/tmp", "/usr", "/var"),  # noqa: S108 - nothing is written there
-)
-# … but for these, which the Filesystem Hierarchy Standard or custom leaves to a site.
-_ALLOWED = ("/usr/local", "/var/opt", "/var/scratch", "/var/www")
-
 _VERSION = "leave it out: hpcsite mounts NFS 4.2, which all supported systems have"
 _TRANSPORT = "use `rdma: true` of the export in its place; without it, NFS runs over TCP"
 _BOOT = "leave it out: hpcsite's mount units say when it is mounted, at boot or with `automount`"
@@ -44,6 +38,7 @@ def parts_belong_together(draft: Draft) -> Iterator[Problem]:
                 f"{group} has hosts, and there is nothing for them to {what}",
                 group,
                 "list the shared folders in site_nfs_exports, or take the group out",
+                code="HPC1401",
             )
     for group, what in (("nfs_server", "exports them"), ("nfs_client", "mounts them")):
         if exports and not groups.get(group):
@@ -51,6 +46,7 @@ def parts_belong_together(draft: Draft) -> Iterator[Problem]:
                 f"site_nfs_exports lists folders, and no host {what}",
                 ("site_nfs_exports",),
                 f"put hosts into the group {group}",
+                code="HPC1402",
             )
 
 
@@ -64,12 +60,14 @@ def exports_have_one_server(draft: Draft) -> Iterator[Problem]:
                 f"{_called(draft, number)} does not say which of {fold(servers)} exports it",
                 path,
                 "add `server:` with the host's name",
+                code="HPC1403",
             )
         elif export.server is not None and servers and export.server not in servers:
             yield draft.problem(
                 f"{_called(draft, number)}: {export.server} is not in nfs_server",
                 (*path, "server"),
                 did_you_mean(export.server, servers, f"one of {fold(servers)}"),
+                code="HPC1404",
             )
 
 
@@ -87,6 +85,7 @@ def folders_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"{export.path} is exported twice by the same server",
                 (*where, "path"),
                 f"remove one of the two; the other is site_nfs_exports[{first}]",
+                code="HPC1405",
             )
             continue
         first = mounts.setdefault(export.mount_point, number)
@@ -95,6 +94,7 @@ def folders_are_distinct(draft: Draft) -> Iterator[Problem]:
                 f"two exports are mounted on {export.mount_point}",
                 (*where, "mount" if export.mount else "path"),
                 f"give one of them another `mount`; the other is site_nfs_exports[{first}]",
+                code="HPC1406",
             )
 
 
@@ -111,13 +111,14 @@ def exports_are_not_hidden(draft: Draft) -> Iterator[Problem]:
             here = (other.server or only) == host
             if other is export or not (other.mount if here else host in clients):
                 continue
-            if _within(export.path, (mounted,)):
+            if within(export.path, (mounted,)):
                 yield draft.problem(
                     f"{export.path} of {host} cannot be exported: "
                     f"{other.path} is mounted there on {mounted}",
                     ("site_nfs_exports", number, "path"),
                     "keep what a server exports outside of all mount points, e.g. below /srv, "
                     "and say with `mount` where the hosts see it",
+                    code="HPC1407",
                 )
 
 
@@ -125,23 +126,14 @@ def folders_are_no_system_s(draft: Draft) -> Iterator[Problem]:
     """No mount hides, and no export gives away, what a machine needs of its own."""
     for number, export in draft.entries(_KEY, "path", "mount"):
         for name, folder in (("path", export.path), ("mount", export.mount)):
-            if folder is not None and (tree := _system_tree(folder)):
+            if folder is not None and (tree := system_tree(folder)):
                 what = "shared" if name == "path" else "mounted over"
                 yield draft.problem(
                     f"{folder} cannot be {what}: {tree} is the system's own",
                     ("site_nfs_exports", number, name),
                     "choose a folder such as /home, /shared, /srv/… or /opt/…",
+                    code="HPC1408",
                 )
-
-
-def _system_tree(folder: str) -> str | None:
-    if _within(folder, _ALLOWED):
-        return None
-    return _within(folder, _SYSTEM_TREES)
-
-
-def _within(folder: str, trees: tuple[str, ...]) -> str | None:
-    return next((t for t in trees if folder == t or folder.startswith(f"{t}/")), None)
 
 
 def options_are_not_hpcsite_s(draft: Draft) -> Iterator[Problem]:
@@ -156,6 +148,7 @@ def options_are_not_hpcsite_s(draft: Draft) -> Iterator[Problem]:
                     f"{_called(draft, number)}: hpcsite itself sets the option {name}",
                     (*path, index),
                     hint,
+                    code="HPC1409",
                 )
 
 
@@ -181,6 +174,7 @@ def rdma_is_there(draft: Draft) -> Iterator[Problem]:
                 f"{_called(draft, number)} is to go over RDMA, and {lacking} is in the group rdma",
                 ("site_nfs_exports", number, "rdma"),
                 "put the server and the clients that have it into rdma, or leave `rdma` out",
+                code="HPC1410",
             )
 
 
@@ -189,13 +183,15 @@ def folders_have_groups(draft: Draft) -> Iterator[Problem]:
     names = draft.names("groups")
     if names is None:
         return
-    present = [group.name for _, group in draft.entries("groups") if group.state == "present"]
+    groups = draft.entries("groups", "name", "state")
+    present = [group.name for _, group in groups if group.state == "present"]
     for number, export in draft.entries(_KEY, "group"):
         if export.group is not None and export.group not in present:
             yield draft.problem(
                 f"{_called(draft, number)} is to belong to the unknown group {export.group}",
                 ("site_nfs_exports", number, "group"),
                 did_you_mean(export.group, present, f"add {export.group} to site_groups"),
+                code="HPC1411",
             )
 
 
@@ -208,6 +204,7 @@ def homes_are_below_mounts(draft: Draft) -> Iterator[Problem]:
                 f"the home folder of {user.name} is a shared folder itself",
                 ("site_users", number, "home" if user.home else "name"),
                 "share the folder above it, or choose a home folder below it",
+                code="HPC1412",
             )
 
 
@@ -219,6 +216,7 @@ def containers_cannot_share(draft: Draft) -> Iterator[Problem]:
             "a lab of containers has no NFS: they share this computer's kernel",
             ("site_nfs_exports",),
             "set `backend: qemu` in site_lab, or take site_nfs_exports out",
+            code="HPC2007",
         )
 
 
@@ -239,4 +237,8 @@ RULES = (
     folders_have_groups,
     homes_are_below_mounts,
     containers_cannot_share,
+    *mounts.RULES,
+    *homes.RULES,
+    *filesystems.RULES,
+    *targets.RULES,
 )

@@ -26,7 +26,7 @@ from hpcsite.deploy.outcome import (
     untouched,
     verdict,
 )
-from hpcsite.deploy.plan import last_play
+from hpcsite.deploy.plays import last_play
 from hpcsite.deploy.recap import recap
 from hpcsite.deploy.tally import HOMES_TASK, Tally
 from hpcsite.errors import ExitCode, Location

@@ -1,36 +1,56 @@
-"""The tables of keys and groups in docs/inventory.md, made from the model.
+"""The tables of keys and groups in the docs, made from the model.
 
-`python -m tests.unit.site.key_tables` writes them into the page; a test holds the page to them.
+`python -m tests.unit.site.key_tables` writes them into the pages; a test holds the pages to them.
 """
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from hpcsite.site.explain import model_in
-from hpcsite.site.groups import FEATURES, RESERVED
-from hpcsite.site.model import SiteKeys
+from hpcsite.site.explain import in_yaml, model_in
+from hpcsite.site.groups import FEATURES
+from hpcsite.site.model import HostKeys, SiteKeys
+from tests.unit.site.role_spec import fields_of, plain
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "inventory.md"
-_WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = DOCS / "inventory.md"
+REFERENCE = DOCS / "inventory-keys.md"
+_WORDS = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    IPv4Address: "IPv4 address",
+    IPv4Network: "IPv4 network",
+}
+_HEAD = ("| key | type | default | meaning |", "|---|---|---|---|")
 
 
 def tables() -> dict[str, str]:
     """Text between the markers `<!-- NAME -->` and `<!-- end of NAME -->`, by name."""
-    return {"groups": _groups(), "keys": "\n".join(_keys())}
+    return {
+        "groups": _groups(),
+        "keys": "\n".join([*_HEAD, *_rows(SiteKeys, "site_", REFERENCE.name)]),
+        "host keys": "\n".join([*_HEAD, *_rows(HostKeys, "site_")]),
+    }
 
 
 def with_tables(page: str) -> str:
-    """Put the tables into a page."""
+    """Put the tables into the guide."""
     for name, text in tables().items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         head, _, rest = page.partition(begin)
         page = f"{head}{begin}{text}\n{end}{rest.partition(end)[2]}"
     return page
+
+
+def reference() -> str:
+    """Text of the page that lists what stands below each key."""
+    return "\n".join(_reference()) + "\n"
 
 
 def _groups() -> str:
@@ -39,30 +59,54 @@ def _groups() -> str:
         needs = ", ".join(f"`{need}`" for need in feature.needs)
         one = "; one host" if feature.hosts == 1 else ""
         lines.append(f"| `{feature.name}` | {feature.meaning}{one} | {needs} |")
-    reserved = ", ".join(f"`{name}`" for name in sorted(RESERVED))
-    return "\n".join([*lines, "", f"Kept for later versions, and refused until then: {reserved}."])
+    left = ", ".join(f"`{feature.name}`" for feature in FEATURES.values() if not feature.deployed)
+    if left:
+        refused = "a site that has any is checked by `validate`, and refused by `deploy`"
+        lines += ["", f"This version does not set up {left} yet: {refused} at once."]
+    return "\n".join(lines)
 
 
-def _keys() -> Iterator[str]:
-    yield from _table("", SiteKeys, "site_")
+def _reference() -> Iterator[str]:
+    yield "# Keys of the site, one by one"
+    yield ""
+    yield "What stands below the keys that [the site description](inventory.md) lists. `x.y` is the"
+    yield "key `y` of the mapping `x`, `x[].y` that of each item of the list `x`, `x.*.y` that of"
+    yield "each entry of the mapping `x`, whose names are yours. `hpcsite schema` gives the same to"
+    yield "[editors](inventory.md#in-an-editor)."
     for name, field in SiteKeys.model_fields.items():
         if model := model_in(field.annotation):
-            yield from ("", f"### site_{name}", "", _doc(model), "")
-            yield from _table("", model, "")
+            yield from ("", f"## site_{name}", "", _kind(field), "", _doc(model), "")
+            yield from (*_HEAD, *_deep(model))
 
 
-def _table(prefix: str, model: type[BaseModel], key_prefix: str) -> Iterator[str]:
-    if not prefix:
-        yield "| key | type | default | meaning |"
-        yield "|---|---|---|---|"
+def _kind(field: FieldInfo) -> str:
+    shape = get_origin(plain(field.annotation))
+    kind = {tuple: "A list.", dict: "A mapping; the names of its entries are yours."}
+    return f"{kind.get(shape, 'A mapping.')} Default: {_default(field) or 'not set'}."
+
+
+def _deep(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in fields_of(model).items():
+        yield _row(f"{prefix}{name}", f"`{prefix}{name}`", field)
+        if below := model_in(field.annotation):
+            mark = {tuple: "[]", dict: ".*"}.get(get_origin(plain(field.annotation)), "")
+            yield from _deep(below, f"{prefix}{name}{mark}.")
+
+
+def _rows(model: type[BaseModel], prefix: str, page: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
-        key = f"{prefix}{key_prefix}{name}"
-        assert field.description, key
-        kind, default = _type(field.annotation), _default(field)
-        yield f"| `{key}` | {kind} | {default} | {field.description} |"
-        below = model_in(field.annotation)
-        if below and not key_prefix:
-            yield from _table(f"{key}.", below, "")
+        key = f"`{prefix}{name}`"
+        if page and model_in(field.annotation):
+            key = f"[{key}]({page}#{prefix}{name})"
+        yield _row(name, key, field)
+
+
+def _row(name: str, key: str, field: FieldInfo) -> str:
+    assert field.description, name
+    examples = ", ".join(f"`{in_yaml(example)}`" for example in field.examples or ())
+    meaning = f"{field.description}; e.g. {examples}" if examples else field.description
+    kind = _type(field.annotation)
+    return f"| {key} | {kind} | {_default(field)} | {meaning} |"
 
 
 def _doc(model: type[BaseModel]) -> str:
@@ -70,19 +114,16 @@ def _doc(model: type[BaseModel]) -> str:
 
 
 def _type(annotation: Any) -> str:  # noqa: ANN401 - annotations have no type of their own
-    arguments = [argument for argument in get_args(annotation) if argument is not type(None)]
-    origin = get_origin(annotation)
+    kind = plain(annotation)
+    arguments = get_args(kind)
+    origin = get_origin(kind)
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin is tuple:
-        return f"list of {_type(arguments[0])}" if not model_in(annotation) else "list"
-    if origin is dict:
+        return "list" if model_in(kind) else f"list of {_type(arguments[0])}"
+    if origin is dict or model_in(kind):
         return "mapping"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "mapping"
-    if annotation is IPv4Network:
-        return "IPv4 network"
-    return _WORDS[annotation] if annotation in _WORDS else _type(arguments[0])
+    return _WORDS[kind] if kind in _WORDS else " or ".join(_WORDS[each] for each in arguments)
 
 
 def _default(field: FieldInfo) -> str:
@@ -93,10 +134,11 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    if value in ((), {}):
+    if value in ((), {}) or isinstance(value, BaseModel):
         return "empty"
     return f"`{value}`"
 
 
 if __name__ == "__main__":
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    REFERENCE.write_text(reference(), encoding="utf-8")

@@ -58,21 +58,22 @@ def test_key_below_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "says", "code"),
     [
-        ("{{ lookup('pipe', 'id') }}", "cannot be rendered"),
-        ("{{ foo }}", "'foo' is undefined"),
-        ("{{ inventory_dir.__class__.__mro__ }}", "cannot be rendered"),
-        ("{{ inventory_dir", "cannot be rendered"),
-        ("'open", "cannot be split"),
+        ("{{ lookup('pipe', 'id') }}", "cannot be rendered", "HPC1312"),
+        ("{{ foo }}", "'foo' is undefined", "HPC1312"),
+        ("{{ inventory_dir.__class__.__mro__ }}", "cannot be rendered", "HPC1312"),
+        ("{{ inventory_dir", "cannot be rendered", "HPC1312"),
+        ("'open", "cannot be split", "HPC1313"),
     ],
 )
-def test_variable_that_cannot_be_used(value: str, says: str) -> None:
+def test_variable_that_cannot_be_used(value: str, says: str, code: str) -> None:
     with pytest.raises(InvalidSiteError) as caught:
         ssh_argv(*make(Path("/x"), ansible_ssh_common_args=value))
     (problem,) = caught.value.problems
     assert problem.message.startswith("ansible_ssh_common_args of gpu01 cannot be")
     assert says in problem.message
+    assert problem.code == code
     assert problem.hint
 
 

@@ -9,7 +9,7 @@ from tests.unit.site.mini import SiteFolder
 HOSTS, SITE, SLURM = "hosts.yml", "group_vars/all/site.yml", "group_vars/all/slurm.yml"
 
 MISTYPED = (
-    # file, old, new, text of the line, message, hint
+    # file, old, new, text of the line, message, hint, code
     (
         SITE,
         "site_timezone",
@@ -17,8 +17,9 @@ MISTYPED = (
         "site_timezon:",
         "unknown key site_timezon",
         "site_timezone",
+        "HPC1030",
     ),
-    (SITE, "", "zzzqqq: 1\n", "zzzqqq:", "unknown key zzzqqq", "begin with local_"),
+    (SITE, "", "zzzqqq: 1\n", "zzzqqq:", "unknown key zzzqqq", "begin with local_", "HPC1030"),
     (
         HOSTS,
         "ansible_host: 10.9.0.10",
@@ -26,6 +27,7 @@ MISTYPED = (
         "ansible_usr",
         "unknown key ansible_usr",
         "did you mean ansible_user?",
+        "HPC1030",
     ),
     (
         SLURM,
@@ -34,6 +36,7 @@ MISTYPED = (
         "max_tim:",
         "unknown key max_tim in site_partitions[0]",
         "max_time",
+        "HPC1037",
     ),
     (
         SLURM,
@@ -42,6 +45,7 @@ MISTYPED = (
         "socket:",
         "unknown key socket in site_node_groups.gpu.hardware",
         "sockets",
+        "HPC1037",
     ),
     (
         SLURM,
@@ -50,8 +54,9 @@ MISTYPED = (
         "zz:",
         "unknown key zz in site_node_groups.gpu.gpus",
         "known here: count, type, device",
+        "HPC1037",
     ),
-    (SITE, "site_name: mini\n", "", None, "site_name is not set", "site_name: mysite"),
+    (SITE, "site_name: mini\n", "", None, "site_name is not set", "site_name: mysite", "HPC1036"),
     (
         SITE,
         "site_name: mini",
@@ -59,6 +64,7 @@ MISTYPED = (
         "Mini",
         'site_name is "Mini Site"; it must be lower-case',
         "docs/inventory.md",
+        "HPC1040",
     ),
     (
         SITE,
@@ -67,8 +73,17 @@ MISTYPED = (
         "site_name:",
         "site_name is empty; it must be text",
         "give it a value",
+        "HPC1043",
     ),
-    (SITE, "    gid: 2000\n", "", "- name: research", "site_groups[0] has no gid", "add `gid:`"),
+    (
+        SITE,
+        "    gid: 2000\n",
+        "",
+        "- name: research",
+        "site_groups[0] has no gid",
+        "add `gid:`",
+        "HPC1036",
+    ),
     (
         SITE,
         "gid: 2000",
@@ -76,6 +91,7 @@ MISTYPED = (
         "gid: 999",
         "site_groups[0].gid is 999; it must be at least 1000",
         "",
+        "HPC1039",
     ),
     (
         SITE,
@@ -84,6 +100,7 @@ MISTYPED = (
         "gid: '2000'",
         'is "2000"; it must be a whole number',
         "remove the quotes",
+        "HPC1038",
     ),
     (
         SITE,
@@ -92,6 +109,7 @@ MISTYPED = (
         "gid: 02000",
         "YAML reads 02000 as the octal number 1024",
         "write 2000",
+        "HPC1035",
     ),
     (
         SLURM,
@@ -100,6 +118,7 @@ MISTYPED = (
         "default_time",
         "default_time is 600; it must be text",
         'write "10:00"',
+        "HPC1038",
     ),
     (
         SLURM,
@@ -108,11 +127,28 @@ MISTYPED = (
         "default: 'yes'",
         'is "yes"; it must be true or false',
         "quotes",
+        "HPC1038",
     ),
-    (SLURM, "[gpu]", "gpu", "node_groups: gpu", 'is "gpu"; it must be a list', ""),
-    (SLURM, "[gpu]", "[]", "node_groups: []", "is a list; it must be a list of at least 1", ""),
-    (SLURM, "count: 8", "count: 65", "count: 65", "it must be at most 64", ""),
-    (SLURM, "count: 8", "count: 8\n      device: nvidia", "device:", "a path below /dev", ""),
+    (SLURM, "[gpu]", "gpu", "node_groups: gpu", 'is "gpu"; it must be a list', "", "HPC1038"),
+    (
+        SLURM,
+        "[gpu]",
+        "[]",
+        "node_groups: []",
+        "is a list; it must be a list of at least 1",
+        "",
+        "HPC1042",
+    ),
+    (SLURM, "count: 8", "count: 65", "count: 65", "it must be at most 64", "", "HPC1039"),
+    (
+        SLURM,
+        "count: 8",
+        "count: 8\n      device: nvidia",
+        "device:",
+        "a path below /dev",
+        "",
+        "HPC1040",
+    ),
     (
         SLURM,
         "count: 8",
@@ -120,6 +156,7 @@ MISTYPED = (
         "device:",
         "less the device's number",
         "",
+        "HPC1040",
     ),
     (
         SLURM,
@@ -128,6 +165,7 @@ MISTYPED = (
         "gpu: [1]",
         "it must be a mapping",
         "",
+        "HPC1038",
     ),
     (
         SLURM,
@@ -136,10 +174,27 @@ MISTYPED = (
         "state:",
         "it must be one of UP, DOWN, DRAIN",
         "did you mean DRAIN?",
+        "HPC1041",
     ),
-    (SLURM, "", "site_slurm_parameters:\n  A: [1]\n", "A:", "text, a number, true or false", ""),
-    (SLURM, "", "site_slurm_parameters:\n  'a b': 1\n", "a b", "a key of slurm.conf", ""),
-    (SITE, "", "site_lab: {network: 10.9.0.1/24}\n", "network", "10.9.0.1/24", ""),
+    (
+        SLURM,
+        "",
+        "site_slurm_parameters:\n  A: [1]\n",
+        "A:",
+        "text, a number, true or false",
+        "",
+        "HPC1038",
+    ),
+    (
+        SLURM,
+        "",
+        "site_slurm_parameters:\n  'a b': 1\n",
+        "a b",
+        "a key of slurm.conf",
+        "",
+        "HPC1040",
+    ),
+    (SITE, "", "site_lab: {network: 10.9.0.1/24}\n", "network", "10.9.0.1/24", "", "HPC1040"),
     (
         SITE,
         "site_name: mini",
@@ -147,6 +202,7 @@ MISTYPED = (
         "site_name:",
         "site_name holds a template",
         "local_",
+        "HPC1033",
     ),
     (
         SITE,
@@ -155,6 +211,7 @@ MISTYPED = (
         "uid: '{{",
         "site_users[1].uid holds a template",
         "local_",
+        "HPC1033",
     ),
     (
         HOSTS,
@@ -163,6 +220,7 @@ MISTYPED = (
         "site_address",
         "site_address holds a template",
         "",
+        "HPC1033",
     ),
     (
         "group_vars/gpu/x.yml",
@@ -171,6 +229,7 @@ MISTYPED = (
         "site_timezone",
         "not the same for all hosts",
         "group_vars/all",
+        "HPC1032",
     ),
     (
         "group_vars/all/zz.yml",
@@ -179,15 +238,16 @@ MISTYPED = (
         "site_timezone",
         "site_timezone is set for the group all here again",
         "keep one",
+        "HPC1031",
     ),
 )
 
 
 @pytest.mark.parametrize("case", MISTYPED, ids=lambda case: case[4].replace(" ", "-")[:50])
 def test_mistake_is_found_where_it_stands(
-    folder: SiteFolder, case: tuple[str, str, str, str | None, str, str]
+    folder: SiteFolder, case: tuple[str, str, str, str | None, str, str, str]
 ) -> None:
-    file, old, new, at, says, hint = case
+    file, old, new, at, says, hint, code = case
     folder.edit(file, old, new)
     problems = folder.problems()
     found = [p for p in problems if says in p.message]
@@ -195,6 +255,7 @@ def test_mistake_is_found_where_it_stands(
     # What follows from it (a missing gid leaves a user without group) may be said beside it.
     assert len(problems) <= 2, problems
     assert hint in found[0].hint
+    assert found[0].code == code
     where = found[0].where
     assert where is not None
     if at is not None:
@@ -228,10 +289,52 @@ def test_role_values_are_held_against_the_specification(
         (file, 6, "demo_list[1] has no name"),
         (file, 6, "demo_list[1].active must be true or false"),
     ]
+    assert [problem.code for problem in folder.problems()] == [
+        *("HPC1038", "HPC1041", "HPC1037", "HPC1036", "HPC1038")
+    ]
     folder.write(
         file, 'demo_port: "{{ x }}"\ndemo_mode: fast\ndemo_list: [{name: a, active: true}]\n'
     )
     assert folder.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "code"),
+    [
+        ("site_lab_gpus: '2'", 'site_lab_gpus is "2"; it must be a whole number', "HPC1038"),
+        ("site_subnet_manager_priority: 16", "it must be at most 15", "HPC1039"),
+        ("site_macs: {cluster: 0c-42}", "it must be a MAC address", "HPC1040"),
+        ("site_addresses: {ib: 10.2.0}", 'site_addresses.ib is "10.2.0"', "HPC1040"),
+        ("site_addresses: {ib: '{{ x }}'}", "site_addresses.ib holds a template", "HPC1033"),
+    ],
+)
+def test_key_of_a_host_is_held_against_the_model(
+    folder: SiteFolder, line: str, says: str, code: str
+) -> None:
+    folder.edit(HOSTS, "10.9.0.21", f"10.9.0.21\n              {line}")
+    (problem,) = folder.problems()
+    assert says in problem.message
+    assert (problem.code, problem.host) == (code, "gpu01")
+    assert problem.where is not None
+    assert problem.where.line == folder.line(HOSTS, line)
+
+
+def test_value_that_hosts_have_of_their_group_is_one_mistake(folder: SiteFolder) -> None:
+    folder.write("group_vars/gpu/x.yml", "site_lab_gpus: -1\n")
+    assert folder.places() == [
+        ("group_vars/gpu/x.yml", 1, "site_lab_gpus is -1; it must be at least 0")
+    ]
+
+
+def test_keys_that_exclude_each_other(folder: SiteFolder) -> None:
+    receiver = "{name: ops, email: a@b.example, webhook: 'https://b.example'}"
+    folder.edit(SITE, "", f"site_monitoring: {{receivers: [{receiver}]}}\n")
+    (problem,) = folder.problems()
+    assert problem.message == (
+        "site_monitoring.receivers[0] is a mapping; it must be one with either email or webhook, "
+        "and not with both"
+    )
+    assert problem.code == "HPC1044"
 
 
 def test_role_options_are_those_of_the_roles() -> None:

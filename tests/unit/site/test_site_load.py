@@ -39,7 +39,8 @@ def test_lab_inventory_is_valid() -> None:
 
 
 def test_site_of_the_written_folder(written: SiteFolder) -> None:
-    written.edit(SITE, "", "ansible_become_password: hunter2\nlocal_note: x\n")
+    secret = "{{ lookup('env', 'X') | default('hunter2') }}"
+    written.edit(SITE, "", f'ansible_become_password: "{secret}"\nlocal_note: x\n')
     written.edit(SITE, "", "local_secret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  3333\n")
     site = written.load()
     assert (site.name, site.cluster_name) == ("mini", "mini")
@@ -80,6 +81,7 @@ def test_what_only_ansible_refuses(written: SiteFolder, file: str, text: str, sa
     written.write(file, text)
     (problem,) = written.problems()
     assert says in problem.message
+    assert problem.code == "HPC1025"
     assert problem.where is not None
     assert problem.where.path == written.path / file
     assert "ansible-inventory -i" in problem.hint
@@ -152,6 +154,7 @@ def test_no_hosts(tmp_path: Path) -> None:
     with pytest.raises(InvalidSiteError, match="1 error") as caught:
         load_site(tmp_path)
     assert caught.value.problems[0].message == "the inventory has no hosts"
+    assert caught.value.problems[0].code == "HPC1103"
 
 
 def test_groups_of_groups() -> None:
@@ -172,3 +175,11 @@ def test_reading_touches_nothing(written: SiteFolder) -> None:
     before = sorted((path, path.stat().st_mtime_ns) for path in written.path.rglob("*"))
     written.load()
     assert sorted((path, path.stat().st_mtime_ns) for path in written.path.rglob("*")) == before
+
+
+def test_profiles_of_the_site_are_no_inventory(written: SiteFolder) -> None:
+    """Files of hardware/ are the catalogue's: neither Ansible nor hpcsite takes them for hosts."""
+    written.write("hardware/ours.yml", "nodes:\n  ours-h100:\n    title: Ours\n")
+    site = written.load()
+    assert list(site.hosts) == ["head", "login", "gpu01", "gpu02"]
+    assert "nodes" not in read_inventory(written.path).groups

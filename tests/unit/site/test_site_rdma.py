@@ -40,6 +40,7 @@ def test_roce_without_an_interface_is_told_once_where_the_mode_stands(
     with_rdma(folder, f"# the fabric\nrdma_mode: {mode}\n")
     (problem,) = folder.problems()
     assert problem.message == (f"rdma_mode is {mode}, but rdma_interface is not set: gpu[01-02]")
+    assert problem.code == "HPC1320"
     assert problem.where is not None
     assert (problem.where.path, problem.where.line) == (folder.path / VARS, 2)
     assert "rdma_interface: eth1" in problem.hint
@@ -54,20 +55,21 @@ def test_hosts_outside_of_the_group_need_no_interface(folder: SiteFolder) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "says", "code"),
     [
-        ("rdma_mode: rocce\n", "it must be one of infiniband, roce, soft_roce, none"),
-        ("rdma_mode: soft_roce\nrdma_interface: eth1 up\n", "no name of a network interface"),
-        ("rdma_mode: roce\nrdma_interface: a-name-of-16-chr\n", "no name of a network interface"),
-        ("rdma_mode: soft_roce\nrdma_interface: e1\nrdma_soft_device: a/b\n", "of an RDMA device"),
-        ("rdma_mode: roce\nrdma_interface: '{{ local_x }}'\n", "rdma_interface holds a template"),
-        ("rdma_devices: ['{{ local_x }}']\n", "rdma_devices holds a template"),
+        ("rdma_mode: rocce", "it must be one of infiniband, roce, soft_roce, none", "HPC1041"),
+        ("rdma_interface: eth1 up", "no name of a network interface", "HPC1321"),
+        ("rdma_interface: a-name-of-16-chr", "no name of a network interface", "HPC1321"),
+        ("rdma_soft_device: a/b", "no name of an RDMA device", "HPC1322"),
+        ("rdma_interface: '{{ local_x }}'", "rdma_interface holds a template", "HPC1323"),
+        ("rdma_devices: ['{{ local_x }}']", "rdma_devices holds a template", "HPC1323"),
     ],
 )
-def test_what_cannot_be_is_told(folder: SiteFolder, text: str, says: str) -> None:
+def test_what_cannot_be_is_told(folder: SiteFolder, text: str, says: str, code: str) -> None:
     with_rdma(folder, text)
     (problem,) = folder.problems()
     assert says in problem.message
+    assert problem.code == code
     assert problem.where is not None
     assert problem.where.path == folder.path / VARS
 

@@ -21,10 +21,11 @@ class Case:
     at: str  # text of the line; empty: the file as a whole
     says: str
     hint: str
+    code: str
 
 
-def case(name: str, *edits: Edit, file: str, at: str, says: str, hint: str) -> Case:
-    return Case(name, edits, file, at, says, hint)
+def case(name: str, *edits: Edit, file: str, at: str, says: str, hint: str, code: str) -> Case:
+    return Case(name, edits, file, at, says, hint, code)
 
 
 def append(file: str, text: str) -> Edit:
@@ -69,22 +70,16 @@ CASES = (
         at="slurm_logn:",
         says="unknown group slurm_logn",
         hint="did you mean slurm_login?",
+        code="HPC1110",
     ),
     case(
         "unknown group without a like",
-        append(HOSTS, "    storage9:\n      hosts:\n        login:\n"),
+        append(HOSTS, "    rack_9:\n      hosts:\n        login:\n"),
         file=HOSTS,
-        at="storage9:",
-        says="unknown group storage9",
+        at="rack_9:",
+        says="unknown group rack_9",
         hint="site_custom_groups",
-    ),
-    case(
-        "reserved group",
-        append(HOSTS, "    prometheus:\n      hosts:\n        head:\n"),
-        file=HOSTS,
-        at="prometheus:",
-        says="kept for Prometheus",
-        hint="another name",
+        code="HPC1110",
     ),
     case(
         "group_vars of no group",
@@ -93,6 +88,7 @@ CASES = (
         at="",
         says="group slurm_compte, which is not in the inventory",
         hint="did you mean slurm_compute?",
+        code="HPC1112",
     ),
     case(
         "host_vars of no host",
@@ -101,6 +97,7 @@ CASES = (
         at="",
         says="host gpu03, which is not in the inventory",
         hint="add the host",
+        code="HPC1113",
     ),
     case(
         "empty group",
@@ -109,6 +106,7 @@ CASES = (
         at="slurm_login:",
         says="the group slurm_login has no hosts",
         hint="remove it",
+        code="HPC1114",
     ),
     case(
         "empty node group",
@@ -118,6 +116,7 @@ CASES = (
         at="cpu:",
         says="the group cpu has no hosts",
         hint="put hosts into it",
+        code="HPC1114",
     ),
     case(
         "node group that is no group",
@@ -126,6 +125,7 @@ CASES = (
         at="tape:",
         says="the node group tape is no group of the inventory",
         hint="below slurm_compute",
+        code="HPC1115",
     ),
     case(
         "host in no group",
@@ -134,6 +134,7 @@ CASES = (
         at="stray:",
         says="in no group: stray",
         hint="put each host into one of slurm_controller",
+        code="HPC1116",
     ),
     case(
         "two controllers",
@@ -142,6 +143,7 @@ CASES = (
         at="slurm_controller:",
         says="slurm_controller has 2 hosts (head,head2)",
         hint="keep one",
+        code="HPC1118",
     ),
     case(
         "no database daemon",
@@ -150,6 +152,7 @@ CASES = (
         at="slurm_controller:",
         says="slurm_controller needs slurm_dbd",
         hint="put a host into slurm_dbd",
+        code="HPC1119",
     ),
     case(
         "no database",
@@ -158,6 +161,7 @@ CASES = (
         at="slurm_dbd:",
         says="slurm_dbd needs mariadb",
         hint="put a host into mariadb",
+        code="HPC1119",
     ),
     case(
         "compute node in no node group",
@@ -170,6 +174,7 @@ CASES = (
         at="n1:",
         says="compute nodes in no node group: n1",
         hint="put each into one of gpu",
+        code="HPC1120",
     ),
     case(
         "host in two node groups",
@@ -179,6 +184,7 @@ CASES = (
         at="gpu01:",
         says="the host gpu01 is in 2 node groups: cpu, gpu",
         hint="keep it in one",
+        code="HPC1122",
     ),
     case(
         "node group beside slurm_compute",
@@ -188,6 +194,7 @@ CASES = (
         at="cpu:",
         says="the node group cpu is not below slurm_compute: cpu01",
         hint="move `cpu:`",
+        code="HPC1121",
     ),
     case(
         "login node that computes",
@@ -196,6 +203,7 @@ CASES = (
         at="gpu01:",
         says="both a login node and a compute node",
         hint="take it out of slurm_login",
+        code="HPC1123",
     ),
     # hosts
     case(
@@ -208,6 +216,7 @@ CASES = (
         at="cpu: {}",
         says="the node group cpu is in no partition",
         hint="add cpu to the node_groups of a partition",
+        code="HPC1203",
     ),
     case(
         "IPv6 address",
@@ -216,6 +225,7 @@ CASES = (
         at="fd00::21",
         says="the address of gpu01, fd00::21, is an IPv6 address; only IPv4 is supported",
         hint="site_address beside",
+        code="HPC1303",
     ),
     case(
         "host name with a domain",
@@ -224,6 +234,7 @@ CASES = (
         at="gpu01.mini.example:",
         says="gpu01.mini.example is no valid NodeName",
         hint="use the short name gpu01",
+        code="HPC1101",
     ),
     case(
         "host name with an underscore",
@@ -232,6 +243,7 @@ CASES = (
         at="gpu_01:",
         says="gpu_01 is no valid NodeName",
         hint="letters, digits and hyphens",
+        code="HPC1101",
     ),
     case(
         "host name of digits",
@@ -240,6 +252,7 @@ CASES = (
         at="0017",
         says="0017 is no valid NodeName",
         hint="node0017",
+        code="HPC1101",
     ),
     case(
         "host name that is a number",
@@ -248,6 +261,7 @@ CASES = (
         at="17:",
         says="17 is no valid NodeName",
         hint="begin it with a letter",
+        code="HPC1101",
     ),
     case(
         "host name of 64 letters",
@@ -256,6 +270,7 @@ CASES = (
         at="g" * 64,
         says="no valid NodeName",
         hint="at most 63",
+        code="HPC1101",
     ),
     case(
         "range as Slurm writes it",
@@ -264,6 +279,7 @@ CASES = (
         at="gpu[03-08]:",
         says="gpu[03-08] is no valid NodeName",
         hint="with a colon: gpu[03:08]",
+        code="HPC1102",
     ),
     case(
         "name that Slurm keeps",
@@ -272,6 +288,7 @@ CASES = (
         at="default:",
         says="default cannot be a host's name",
         hint="short host name",
+        code="HPC1104",
     ),
     case(
         "host called like a group",
@@ -280,6 +297,7 @@ CASES = (
         at="            gpu:",
         says="gpu is the name of a host and of a group",
         hint="rename one",
+        code="HPC1105",
     ),
     case(
         "names that differ by case",
@@ -288,6 +306,7 @@ CASES = (
         at="GPU01:",
         says="gpu01 and GPU01 differ by case only",
         hint="rename one",
+        code="HPC1106",
     ),
     case(
         "no address",
@@ -296,6 +315,7 @@ CASES = (
         at="gpu01:",
         says="no address: gpu01",
         hint="ansible_host: 10.0.0.21",
+        code="HPC1301",
     ),
     case(
         "address that is a name",
@@ -304,6 +324,7 @@ CASES = (
         at="ansible_host: gpu01.mini.example",
         says="gpu01.mini.example, is no IP address",
         hint="site_address",
+        code="HPC1302",
     ),
     case(
         "loopback address",
@@ -312,6 +333,7 @@ CASES = (
         at="127.0.0.1",
         says="loopback",
         hint="by which the other hosts reach it",
+        code="HPC1305",
     ),
     case(
         "multicast address",
@@ -320,6 +342,7 @@ CASES = (
         at="224.0.0.5",
         says="not that of a host",
         hint="by which the other hosts reach it",
+        code="HPC1305",
     ),
     case(
         "example address",
@@ -328,6 +351,7 @@ CASES = (
         at="192.0.2.21",
         says="kept for examples",
         hint="the machine's own address",
+        code="HPC1304",
     ),
     case(
         "same address twice",
@@ -336,6 +360,7 @@ CASES = (
         at="# again",
         says="gpu[01-02] have the same address: 10.9.0.21",
         hint="its own address",
+        code="HPC1306",
     ),
     case(
         "same ssh destination twice",
@@ -345,6 +370,7 @@ CASES = (
         at="# again",
         says="gpu02 and gpu01 are reached at the same place: 10.9.0.99 port 22",
         hint="ansible_port",
+        code="HPC1307",
     ),
     # connection
     case(
@@ -358,6 +384,7 @@ CASES = (
         at="ansible_connection:",
         says="the connection of head is local",
         hint="ssh key",
+        code="HPC1310",
     ),
     case(
         "password",
@@ -366,6 +393,7 @@ CASES = (
         at="ansible_password:",
         says="ansible_password: hpcsite does not log in with a password (gpu[01-02],head,login)",
         hint="ssh-copy-id",
+        code="HPC1311",
     ),
     case(
         "ssh arguments with an open quote",
@@ -374,6 +402,7 @@ CASES = (
         at="ansible_ssh_common_args",
         says="cannot be split into words",
         hint="close every quote",
+        code="HPC1313",
     ),
     case(
         "connection template that hpcsite cannot render",
@@ -382,6 +411,7 @@ CASES = (
         at="ansible_user",
         says="cannot be rendered",
         hint="{{ inventory_dir }} and {{ inventory_hostname }}",
+        code="HPC1312",
     ),
     # general
     case(
@@ -391,6 +421,7 @@ CASES = (
         at="site_timezone:",
         says="there is no time zone Europe/Berln",
         hint="did you mean Europe/Berlin?",
+        code="HPC1060",
     ),
     case(
         "time zone outside of the database's folder",
@@ -399,6 +430,7 @@ CASES = (
         at="site_timezone:",
         says="there is no time zone ../../etc/passwd",
         hint="Europe/Berlin",
+        code="HPC1060",
     ),
     case(
         "domain",
@@ -407,6 +439,7 @@ CASES = (
         at="site_domain:",
         says=".mini.example is no domain name",
         hint="cluster.example.org",
+        code="HPC1130",
     ),
     case(
         "time server",
@@ -415,6 +448,7 @@ CASES = (
         at="ntp2.example.org iburst",
         says="ntp2.example.org iburst is no host name or address",
         hint="without options",
+        code="HPC1061",
     ),
     # partitions and node groups
     case(
@@ -424,6 +458,7 @@ CASES = (
         at="node_groups: [gpuu]",
         says="the partition batch names an unknown node group gpuu",
         hint="did you mean gpu?",
+        code="HPC1202",
     ),
     case(
         "node group twice in a partition",
@@ -432,6 +467,7 @@ CASES = (
         at="# again",
         says="names the node group gpu twice",
         hint="remove one",
+        code="HPC1201",
     ),
     case(
         "partition name twice",
@@ -440,6 +476,7 @@ CASES = (
         at="name: Batch",
         says="there is a partition batch already",
         hint="its own name",
+        code="HPC1205",
     ),
     case(
         "partition called DEFAULT",
@@ -448,6 +485,7 @@ CASES = (
         at="name: default",
         says="no partition can be called DEFAULT",
         hint="choose another",
+        code="HPC1204",
     ),
     case(
         "no partition",
@@ -466,6 +504,7 @@ CASES = (
         at="site_partitions:",
         says="compute nodes but no partition",
         hint="at least one",
+        code="HPC1207",
     ),
     case(
         "no default partition",
@@ -474,6 +513,7 @@ CASES = (
         at="site_partitions:",
         says="no partition is the default one",
         hint="`default: true`",
+        code="HPC1206",
     ),
     case(
         "two default partitions",
@@ -482,6 +522,7 @@ CASES = (
         at="default: yes",
         says="batch and long are both the default one",
         hint="one partition only",
+        code="HPC1208",
     ),
     case(
         "time limit",
@@ -490,6 +531,7 @@ CASES = (
         at="max_time: 1d",
         says="1d is no time limit",
         hint="days-hours:minutes:seconds",
+        code="HPC1209",
     ),
     case(
         "default time above the limit",
@@ -498,6 +540,7 @@ CASES = (
         at="default_time: 2-0",
         says="the default time 2-0 of the partition batch is above its limit 1-00:00:00",
         hint="lower default_time",
+        code="HPC1210",
     ),
     case(
         "parameter that hpcsite writes",
@@ -506,6 +549,7 @@ CASES = (
         at="clustername:",
         says="clustername is written by hpcsite itself",
         hint="site_slurm_cluster_name",
+        code="HPC1212",
     ),
     case(
         "partition parameter that hpcsite writes",
@@ -514,6 +558,7 @@ CASES = (
         at="MaxTime:",
         says="MaxTime is written by hpcsite itself",
         hint="use max_time",
+        code="HPC1212",
     ),
     case(
         "parameter of two lines",
@@ -522,6 +567,7 @@ CASES = (
         at="SchedulerParameters:",
         says="line break",
         hint="on one line",
+        code="HPC1214",
     ),
     case(
         "unknown key of cgroup.conf",
@@ -530,6 +576,7 @@ CASES = (
         at="ConstrainDevice:",
         says="ConstrainDevice is no key of cgroup.conf",
         hint="did you mean ConstrainDevices?",
+        code="HPC1216",
     ),
     case(
         "cgroup.conf without cgroups",
@@ -542,6 +589,7 @@ CASES = (
         at="site_slurm_cgroup_parameters:",
         says="site_slurm_process_tracking is linuxproc",
         hint="to cgroup or auto",
+        code="HPC1218",
     ),
     case(
         "virtual without hardware",
@@ -558,6 +606,7 @@ CASES = (
         at="virtual: true",
         says="the node group gpu is virtual, but has no hardware",
         hint="declare `hardware:`",
+        code="HPC1701",
     ),
     # accounts
     case(
@@ -567,6 +616,7 @@ CASES = (
         at="{name: bob",
         says="the user bob is described twice",
         hint="remove one",
+        code="HPC1501",
     ),
     case(
         "system user",
@@ -575,6 +625,7 @@ CASES = (
         at="name: slurm",
         says="slurm is a user of the operating system or of Slurm",
         hint="people's accounts",
+        code="HPC1502",
     ),
     case(
         "group twice",
@@ -583,6 +634,7 @@ CASES = (
         at="gid: 2009",
         says="the group research is described twice",
         hint="remove one",
+        code="HPC1501",
     ),
     case(
         "uid twice",
@@ -591,6 +643,7 @@ CASES = (
         at="# again",
         says="bob has the same uid as alice: 2001",
         hint="its own uid",
+        code="HPC1504",
     ),
     case(
         "reserved uid",
@@ -599,6 +652,7 @@ CASES = (
         at="uid: 64030",
         says="the uid 64030 of bob is reserved",
         hint="1000 to 59999",
+        code="HPC1503",
     ),
     case(
         "unknown group of a user",
@@ -607,6 +661,7 @@ CASES = (
         at="group: reserch",
         says="the user alice is in an unknown group reserch",
         hint="did you mean research?",
+        code="HPC1505",
     ),
     case(
         "unknown further group of a user",
@@ -615,6 +670,7 @@ CASES = (
         at="- wheel",
         says="the user bob is in an unknown group wheel",
         hint="add wheel to site_groups",
+        code="HPC1505",
     ),
     case(
         "group that is to be absent",
@@ -623,6 +679,7 @@ CASES = (
         at="group: research",
         says="the group research, which is to be absent",
         hint="keep the group",
+        code="HPC1506",
     ),
     case(
         "private key",
@@ -631,6 +688,7 @@ CASES = (
         at="PRIVATE",
         says="this is a private key of bob",
         hint="replace the key pair",
+        code="HPC1507",
     ),
     case(
         "no key",
@@ -639,6 +697,7 @@ CASES = (
         at="- AAAAC3",
         says="this is no public key of bob",
         hint="ssh-ed25519 AAAA",
+        code="HPC1508",
     ),
     case(
         "verify user unknown",
@@ -647,6 +706,7 @@ CASES = (
         at="site_verify_user:",
         says="alicf is not among the users present",
         hint="did you mean alice?",
+        code="HPC1509",
     ),
     case(
         "verify user absent",
@@ -655,6 +715,7 @@ CASES = (
         at="site_verify_user:",
         says="alice is not among the users present",
         hint="add alice to site_users",
+        code="HPC1509",
     ),
     # lab
     case(
@@ -666,6 +727,7 @@ CASES = (
         at="10.9.1.14",
         says="10.9.1.14, is not a machine's in the lab's network 10.9.0.0/28",
         hint="choose one from 10.9.0.2 to 10.9.0.14",
+        code="HPC2003",
     ),
     case(
         "lab address of the bridge",
@@ -675,6 +737,7 @@ CASES = (
         at="10.9.0.1",
         says="the address of gpu02, 10.9.0.1, is not a machine's",
         hint="choose one from 10.9.0.2",
+        code="HPC2003",
     ),
     case(
         "public lab network",
@@ -684,6 +747,7 @@ CASES = (
         at="network:",
         says="8.8.8.0/24 is a public one",
         hint="10.213.0.0/24",
+        code="HPC2001",
     ),
     case(
         "large lab network",
@@ -692,6 +756,7 @@ CASES = (
         at="network:",
         says="10.0.0.0/8 is too large",
         hint="/16 to /28",
+        code="HPC2002",
     ),
     case(
         "CPUs of a container",
@@ -700,6 +765,7 @@ CASES = (
         at="cpus: 4",
         says="`cpus` in site_lab has no meaning for containers",
         hint="backend: qemu",
+        code="HPC2006",
     ),
     case(
         "memory of a container",
@@ -709,6 +775,7 @@ CASES = (
         at="site_lab_memory_mib",
         says="`site_lab_memory_mib` of gpu02 has no meaning for containers",
         hint="backend: qemu",
+        code="HPC2006",
     ),
     case(
         "virtual machine outside of the network",
@@ -718,6 +785,7 @@ CASES = (
         at="10.8.0.22",
         says="the address of gpu02, 10.8.0.22, is not a machine's in the lab's network",
         hint="choose one from 10.9.0.2 to 10.9.0.254",
+        code="HPC2003",
     ),
     case(
         "virtual machine without an address of its own",
@@ -727,6 +795,7 @@ CASES = (
         at="ansible_host: 127.0.0.1  # gpu02",
         says="the address of gpu02, 127.0.0.1, is this computer's own (loopback)",
         hint="by which the other hosts reach it",
+        code="HPC1305",
     ),
     case(
         "virtual machine that ssh reaches by its address",
@@ -736,6 +805,7 @@ CASES = (
         at="ansible_host: 10.9.0.22",
         says="ansible_host of gpu02 is 10.9.0.22",
         hint="ansible_host: 127.0.0.1",
+        code="HPC2004",
     ),
     case(
         "virtual machine without a port",
@@ -745,6 +815,7 @@ CASES = (
         at="gpu02:",
         says="gpu02 has no `ansible_port`",
         hint="e.g. 22121",
+        code="HPC2005",
     ),
     case(
         "virtual machine by a port of root's",
@@ -754,6 +825,7 @@ CASES = (
         at="ansible_port: 122",
         says="gpu02 has the ansible_port 122",
         hint="from 1024 to 65535",
+        code="HPC2005",
     ),
     case(
         "virtual machines by one port",
@@ -763,6 +835,7 @@ CASES = (
         at="ansible_host: 127.0.0.1  # gpu02",
         says="gpu02 and gpu01 are reached at the same place: 127.0.0.1 port 22121",
         hint="ansible_port",
+        code="HPC1307",
     ),
 )
 
@@ -787,6 +860,7 @@ def test_mistake_is_found_where_it_stands(folder: SiteFolder, bad: Case) -> None
         text = (folder.path / bad.file).read_text().splitlines()[problem.where.line - 1]
         assert bad.at in text
     assert bad.hint in problem.hint
+    assert problem.code == bad.code
 
 
 def test_the_site_that_the_cases_begin_from_is_valid(folder: SiteFolder) -> None:
@@ -814,6 +888,7 @@ def test_no_controller_has_no_line(folder: SiteFolder) -> None:
     folder.edit(HOSTS, "    slurm_dbd:\n      hosts:\n        head:\n    mariadb", "    mariadb")
     (problem,) = folder.problems()
     assert problem.message == "the site has no Slurm controller"
+    assert problem.code == "HPC1117"
     assert problem.where is not None
     assert problem.where.path == folder.path
     assert "slurm_controller" in problem.hint

@@ -57,6 +57,7 @@ BAD = (
         HOSTS,
         "nfs_",
         "nothing for them to",
+        "HPC1401",
     ),
     (
         "no server",
@@ -64,6 +65,7 @@ BAD = (
         HOSTS,
         "nfs_client:",
         "nfs_client needs nfs_server",
+        "HPC1119",
     ),
     (
         "no client",
@@ -71,14 +73,16 @@ BAD = (
         NFS,
         "site_nfs_exports:",
         "no host mounts them",
+        "HPC1402",
     ),
-    ("several servers", TWO_SERVERS, NFS, "path: /", "does not say which of head,login"),
+    ("several servers", TWO_SERVERS, NFS, "path: /", "does not say which of head,login", "HPC1403"),
     (
         "server of another group",
         (NFS, "  - path: /shared\n", "  - path: /shared\n    server: gpu01\n"),
         NFS,
         "server: gpu01",
         "gpu01 is not in nfs_server",
+        "HPC1404",
     ),
     (
         "path twice",
@@ -86,6 +90,7 @@ BAD = (
         NFS,
         "path: /shared",
         "/shared is exported twice",
+        "HPC1405",
     ),
     (
         "mount twice",
@@ -93,6 +98,7 @@ BAD = (
         NFS,
         "mount: /home",
         "two exports are mounted on /home",
+        "HPC1406",
     ),
     (
         "hidden export",
@@ -100,6 +106,7 @@ BAD = (
         NFS,
         "path: /home/x",
         "/srv/home is mounted there on /home",
+        "HPC1407",
     ),
     (
         "system folder",
@@ -107,6 +114,7 @@ BAD = (
         NFS,
         "mount: /usr",
         "/usr cannot be mounted over",
+        "HPC1408",
     ),
     (
         "below a system folder",
@@ -114,17 +122,26 @@ BAD = (
         NFS,
         "path: /var/lib/x",
         "/var is the system's own",
+        "HPC1408",
     ),
-    ("root folder", add("  - path: /"), NFS, "path: /", "an absolute path of letters"),
-    ("trailing slash", add("  - path: /x/"), NFS, "path: /x/", "without a / at its end"),
-    ("dots", add("  - path: /srv/../etc"), NFS, "path: /srv/..", "begins with a dot"),
-    ("two options", add('    options: ["noatime,ro"]'), NFS, "noatime,ro", "one option of nfs(5)"),
+    ("root folder", add("  - path: /"), NFS, "path: /", "an absolute path of letters", "HPC1040"),
+    ("trailing slash", add("  - path: /x/"), NFS, "path: /x/", "without a / at its end", "HPC1040"),
+    ("dots", add("  - path: /srv/../etc"), NFS, "path: /srv/..", "begins with a dot", "HPC1040"),
+    (
+        "two options",
+        add('    options: ["noatime,ro"]'),
+        NFS,
+        "noatime,ro",
+        "one option of nfs(5)",
+        "HPC1040",
+    ),
     (
         "owned option",
         add("    options: [noatime, vers=3]"),
         NFS,
         "vers=3",
         "hpcsite itself sets the option vers",
+        "HPC1409",
     ),
     (
         "option of systemd",
@@ -132,15 +149,24 @@ BAD = (
         NFS,
         "x-systemd",
         "itself sets",
+        "HPC1409",
     ),
-    ("mode", (NFS, '"2775"', '"rwx"'), NFS, "rwx", "four octal digits"),
-    ("group", (NFS, "group: research", "group: resarch"), NFS, "resarch", "unknown group resarch"),
+    ("mode", (NFS, '"2775"', '"rwx"'), NFS, "rwx", "four octal digits", "HPC1040"),
+    (
+        "group",
+        (NFS, "group: research", "group: resarch"),
+        NFS,
+        "resarch",
+        "unknown group resarch",
+        "HPC1411",
+    ),
     (
         "home is a mount",
         (SITE, "    uid: 2002", "    uid: 2002\n    home: /shared"),
         SITE,
         "home: /shared",
         "bob is a shared folder itself",
+        "HPC1412",
     ),
     (
         "lab of containers",
@@ -148,20 +174,22 @@ BAD = (
         NFS,
         "site_nfs_exports:",
         "a lab of containers has no NFS",
+        "HPC2007",
     ),
 )
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad[0].replace(" ", "-"))
 def test_mistake_is_found_where_it_stands(
-    shared: SiteFolder, bad: tuple[str, tuple[str, str, str], str, str, str]
+    shared: SiteFolder, bad: tuple[str, tuple[str, str, str], str, str, str, str]
 ) -> None:
-    _, edit, file, at, says = bad
+    _, edit, file, at, says, code = bad
     shared.edit(*edit)
     problems = [problem for problem in shared.problems() if says in problem.message]
     assert problems
     for problem in problems:
         assert problem.hint
+        assert problem.code == code
         assert problem.where is not None
         assert problem.where.path == shared.path / file
         line = (shared.path / file).read_text().splitlines()[problem.where.line - 1]
@@ -181,6 +209,7 @@ def test_rdma_needs_both_ends(folder: SiteFolder, members: str, says: str) -> No
     folder.write(NFS, EXPORTS + "    rdma: true\n")
     (problem,) = folder.problems()
     assert says in problem.message
+    assert problem.code == "HPC1410"
 
 
 GOOD = (

@@ -14,36 +14,86 @@ from tests.unit.site.mini import SiteFolder
 FILE = "group_vars/all/x.yml"
 
 BROKEN = (
-    ("tab that indents", "a:\n\t- b\n", 2, "a tab at the beginning", "spaces only"),
-    ("tab after a value", "a: 1\n\tb: 2\n", 2, "a tab at the beginning", "spaces only"),
-    ("open bracket", "a: 1\nb: [1,\n", 2, "YAML: did not find expected node content", "brackets"),
-    ("open quote", "a: 'x\nb: y\n", 2, "unexpected end of stream (begun in line 1)", "quotes"),
-    ("colon in a value", "a: b: c\n", 1, "mapping values are not allowed", "in quotes"),
-    ("bad indentation", "a: 1\n b: 2\n", 2, "mapping values are not allowed", "indentation"),
-    ("at sign", "a: @x\n", 1, "cannot start any token", "in quotes: a: @x"),
-    ("unknown alias", "a: 1\nb: *c\n", 2, "undefined alias", "begins with *"),
-    ("second document", "a: 1\n---\nb: 2\n", 2, "a second document", "remove the ---"),
-    ("control character", "a: 1\nb: \x07\n", 2, "control character 0x07", "remove it"),
-    ("template without quotes", "a: {{ x }}\n", 1, "a key is a list or a mapping", "in quotes"),
-    ("same key twice", "a: 1\nb: 1\na: 2\n", 3, "a stands here again; it is in line 1", "keep one"),
-    ("nested key twice", "a:\n  b: 1\n  b: 2\n", 3, "b stands here again", "keep one"),
-    ("unknown tag", "a: 1\nb: !foo x\n", 2, "unknown tag !foo", "in quotes"),
-    ("Python object", "a: !!python/object:os.system x\n", 1, "unknown tag", "in quotes"),
-    ("alias in itself", "a: &a\n  - *a\n", 1, "inside of the value that it repeats", "remove it"),
-    ("deep nesting", "a: " + "[" * 70 + "]" * 70, 1, f"more than {MAX_DEPTH} levels", "flatten"),
-    ("very deep nesting", "a: " + "[" * 100_000, 1, "maximum nesting depth", "brackets"),
+    ("tab that indents", "a:\n\t- b\n", 2, "a tab at the beginning", "spaces only", "HPC1012"),
+    ("tab after a value", "a: 1\n\tb: 2\n", 2, "a tab at the beginning", "spaces only", "HPC1012"),
+    (
+        "open bracket",
+        "a: 1\nb: [1,\n",
+        2,
+        "YAML: did not find expected node content",
+        "brackets",
+        "HPC1014",
+    ),
+    (
+        "open quote",
+        "a: 'x\nb: y\n",
+        2,
+        "unexpected end of stream (begun in line 1)",
+        "quotes",
+        "HPC1014",
+    ),
+    ("colon in a value", "a: b: c\n", 1, "mapping values are not allowed", "in quotes", "HPC1014"),
+    (
+        "bad indentation",
+        "a: 1\n b: 2\n",
+        2,
+        "mapping values are not allowed",
+        "indentation",
+        "HPC1014",
+    ),
+    ("at sign", "a: @x\n", 1, "cannot start any token", "in quotes: a: @x", "HPC1014"),
+    ("unknown alias", "a: 1\nb: *c\n", 2, "undefined alias", "begins with *", "HPC1014"),
+    ("second document", "a: 1\n---\nb: 2\n", 2, "a second document", "remove the ---", "HPC1013"),
+    ("control character", "a: 1\nb: \x07\n", 2, "control character 0x07", "remove it", "HPC1011"),
+    (
+        "template without quotes",
+        "a: {{ x }}\n",
+        1,
+        "a key is a list or a mapping",
+        "in quotes",
+        "HPC1018",
+    ),
+    (
+        "same key twice",
+        "a: 1\nb: 1\na: 2\n",
+        3,
+        "a stands here again; it is in line 1",
+        "keep one",
+        "HPC1019",
+    ),
+    ("nested key twice", "a:\n  b: 1\n  b: 2\n", 3, "b stands here again", "keep one", "HPC1019"),
+    ("unknown tag", "a: 1\nb: !foo x\n", 2, "unknown tag !foo", "in quotes", "HPC1020"),
+    ("Python object", "a: !!python/object:os.system x\n", 1, "unknown tag", "in quotes", "HPC1020"),
+    (
+        "alias in itself",
+        "a: &a\n  - *a\n",
+        1,
+        "inside of the value that it repeats",
+        "remove it",
+        "HPC1017",
+    ),
+    (
+        "deep nesting",
+        "a: " + "[" * 70 + "]" * 70,
+        1,
+        f"more than {MAX_DEPTH} levels",
+        "flatten",
+        "HPC1015",
+    ),
+    ("very deep nesting", "a: " + "[" * 100_000, 1, "maximum nesting depth", "brackets", "HPC1015"),
 )
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case[0].replace(" ", "-"))
 def test_broken_yaml_is_said_with_its_line(
-    folder: SiteFolder, case: tuple[str, str, int, str, str]
+    folder: SiteFolder, case: tuple[str, str, int, str, str, str]
 ) -> None:
-    _, text, line, says, hint = case
+    _, text, line, says, hint, code = case
     folder.write(FILE, text)
     (problem,) = folder.problems()
     assert says in problem.message
     assert hint in problem.hint
+    assert problem.code == code
     assert problem.where is not None
     assert (problem.where.path, problem.where.line) == (folder.path / FILE, line)
 
@@ -65,6 +115,7 @@ def test_bytes_that_are_no_text(folder: SiteFolder) -> None:
     (first, second) = folder.problems()
     assert str(first.where) == f"{folder.path / FILE}:2"
     assert "byte 0xe9 is not UTF-8" in first.message
+    assert first.code == second.code == "HPC1010"
     assert "not UTF-8" in second.message
 
 
@@ -79,6 +130,7 @@ def test_aliases_that_explode(folder: SiteFolder) -> None:
     folder.write(FILE, "\n".join(lines))
     (problem,) = folder.problems()
     assert "expand to more than" in problem.message
+    assert problem.code == "HPC1016"
 
 
 def test_aliases_and_merges_are_allowed(folder: SiteFolder) -> None:
@@ -91,6 +143,7 @@ def test_huge_file(folder: SiteFolder) -> None:
         stream.truncate(MAX_BYTES + 1)
     (problem,) = folder.problems()
     assert "reads at most 4 MiB" in problem.message
+    assert problem.code == "HPC1008"
 
 
 def test_links_pipes_and_loops(folder: SiteFolder) -> None:
@@ -103,6 +156,7 @@ def test_links_pipes_and_loops(folder: SiteFolder) -> None:
         "group_vars/all/loop/all": "this symbolic link leads back to a folder above it",
         "group_vars/all/pipe.yml": "this is not a regular file",
     }
+    assert {problem.code for problem in folder.problems()} == {"HPC1005", "HPC1006", "HPC1007"}
 
 
 def test_unreadable_file(folder: SiteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +171,8 @@ def test_unreadable_file(folder: SiteFolder, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Path, "open", refuse)
     (problem,) = folder.problems()
     assert str(problem) == (
-        f"{folder.path}/group_vars/all/slurm.yml: cannot be read: Permission denied\n\n"
+        f"{folder.path}/group_vars/all/slurm.yml: cannot be read: Permission denied [HPC1004]"
+        "\n\n"
         "hint: check its permissions"
     )
 
@@ -143,6 +198,7 @@ def test_file_that_a_folder_hides(folder: SiteFolder) -> None:
     assert problem.where is not None
     assert problem.where.path == folder.path / "group_vars/all.yml"
     assert "Ansible does not read this file" in problem.message
+    assert problem.code == "HPC1009"
 
 
 def test_encrypted_file_needs_a_password(
@@ -152,6 +208,7 @@ def test_encrypted_file_needs_a_password(
     folder.write(FILE, "$ANSIBLE_VAULT;1.1;AES256\n3333\n")
     (problem,) = folder.problems()
     assert "encrypted" in problem.message
+    assert problem.code == "HPC1024"
     assert "ANSIBLE_VAULT_PASSWORD_FILE" in problem.hint
 
 
@@ -160,6 +217,7 @@ def test_variables_that_are_no_mapping(folder: SiteFolder, text: str) -> None:
     folder.write(FILE, text)
     (problem,) = folder.problems()
     assert "a mapping (`name: value` or `name:`) is expected here" in problem.message
+    assert problem.code == "HPC1023"
 
 
 @pytest.mark.parametrize("text", ["", "x\n", "- all\n"])
@@ -167,6 +225,7 @@ def test_inventory_without_groups(folder: SiteFolder, text: str) -> None:
     folder.write("hosts.yml", text)
     (problem,) = folder.problems()
     assert "holds no groups" in problem.message
+    assert problem.code == "HPC1021"
 
 
 def test_part_of_a_group_that_ansible_skips(folder: SiteFolder) -> None:
@@ -175,6 +234,7 @@ def test_part_of_a_group_that_ansible_skips(folder: SiteFolder) -> None:
     assert problem.where is not None
     assert problem.where.line == folder.line("hosts.yml", "      host:")
     assert "host is no part of the group mariadb" in problem.message
+    assert problem.code == "HPC1022"
 
 
 def test_what_ansible_passes_over_is_no_mistake(folder: SiteFolder) -> None:
@@ -187,15 +247,15 @@ def test_what_ansible_passes_over_is_no_mistake(folder: SiteFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "says", "code"),
     [
-        (lambda path: None, "there is no such inventory folder"),
-        (lambda path: path.write_text("all:\n"), "the inventory is a file"),
-        (lambda path: path.mkdir(), "the folder holds no inventory file"),
-        (lambda path: path.symlink_to(path), "leads nowhere"),
+        (lambda path: None, "there is no such inventory folder", "HPC1001"),
+        (lambda path: path.write_text("all:\n"), "the inventory is a file", "HPC1002"),
+        (lambda path: path.mkdir(), "the folder holds no inventory file", "HPC1003"),
+        (lambda path: path.symlink_to(path), "leads nowhere", "HPC1005"),
     ],
 )
-def test_path_that_is_no_inventory(tmp_path: Path, make: object, says: str) -> None:
+def test_path_that_is_no_inventory(tmp_path: Path, make: object, says: str, code: str) -> None:
     path = tmp_path / "site"
     make(path)  # type: ignore[operator]
     (problem,) = scan_folder(path).problems
@@ -203,6 +263,7 @@ def test_path_that_is_no_inventory(tmp_path: Path, make: object, says: str) -> N
     assert problem.where is not None
     assert problem.where.path == path
     assert problem.hint
+    assert problem.code == code
 
 
 @given(st.binary(max_size=300))

@@ -4,10 +4,10 @@ import pytest
 
 from hpcsite.errors import InvalidSiteError
 from hpcsite.site.model import SiteKeys
+from hpcsite.slurm.cluster import Controller, Paths
 from hpcsite.slurm.conf import parse_slurm_conf
 from hpcsite.slurm.configuration import Configuration, choose_tracking, configure
 from hpcsite.slurm.hardware import NEEDED_CONTROLLERS, Candidate, Evidence
-from hpcsite.slurm.render import Controller, Paths
 
 CONTROLLER = Controller("head", "10.0.0.10", "head")
 PATHS = Paths("/var/spool/slurmctld", "/var/spool/slurmd")

@@ -3,11 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsite.site.model import Gpus, Hardware, NodeGroup
+from hpcsite.slurm.gres import Gres
 from hpcsite.slurm.hardware import (
     NEEDED_CONTROLLERS,
     Candidate,
     Evidence,
-    Gres,
     Machine,
     configured_memory,
     contract_problem,
@@ -19,6 +19,8 @@ DECLARED = NodeGroup(
     gpus=Gpus(count=8),
 )
 MEASURED = NodeGroup(gpus=Gpus(count=8, type="h100"))
+GPUS = (Gres(8),)
+H100 = (Gres(8, "h100"),)
 
 
 def evidence(
@@ -105,22 +107,22 @@ def test_a_node_outside_the_run_breaks_nothing() -> None:
 
 
 def test_the_declaration_wins_over_what_is_measured() -> None:
-    machine = machine_of(node(evidence(cores=64, memory_mib=2_000_000)), DECLARED, None)
-    assert machine == Machine(128, 2, 32, 2, 950_000, Gres(8))
+    machine = machine_of(node(evidence(cores=64, memory_mib=2_000_000)), DECLARED, None, GPUS)
+    assert machine == Machine(128, 2, 32, 2, 950_000, (Gres(8),))
 
 
 def test_measured_memory_is_rounded_so_that_equal_nodes_share_a_line() -> None:
-    first = machine_of(node(evidence(memory_mib=1_031_705)), MEASURED, None)
-    second = machine_of(node(evidence(memory_mib=1_031_688)), MEASURED, None)
+    first = machine_of(node(evidence(memory_mib=1_031_705)), MEASURED, None, H100)
+    second = machine_of(node(evidence(memory_mib=1_031_688)), MEASURED, None, H100)
     assert first == second
     assert first is not None
-    assert first.gres == Gres(8, "h100")
+    assert first.gres == H100
 
 
 @given(st.integers(min_value=256, max_value=10_000_000), st.floats(min_value=0, max_value=49))
 def test_configured_memory_never_exceeds_what_is_there(memory_mib: int, margin: float) -> None:
     group = NodeGroup(memory_margin_percent=margin)
-    machine = machine_of(node(evidence(memory_mib=memory_mib)), group, None)
+    machine = machine_of(node(evidence(memory_mib=memory_mib)), group, None, ())
     assert machine is not None
     configured = configured_memory(memory_mib, margin)
     assert configured * 0.98 <= machine.real_memory_mib <= configured <= memory_mib
@@ -130,35 +132,19 @@ def test_configured_memory_never_exceeds_what_is_there(memory_mib: int, margin: 
     ("standing_mib", "kept"), [(900_000, True), (950_000, True), (950_001, False), (854_999, False)]
 )
 def test_standing_memory_is_kept_while_it_holds(standing_mib: int, kept: bool) -> None:
-    standing = Machine(128, 2, 32, 2, standing_mib, Gres(8, "h100"))
-    machine = machine_of(node(evidence()), MEASURED, standing)
+    standing = Machine(128, 2, 32, 2, standing_mib, (Gres(8, "h100"),))
+    machine = machine_of(node(evidence()), MEASURED, standing, H100)
     assert machine is not None
     assert (machine.real_memory_mib == standing_mib) is kept
 
 
 def test_a_node_outside_the_run_keeps_its_line_with_the_group_s_gpus() -> None:
-    standing = Machine(128, 2, 32, 2, 900_000, Gres(4))
-    assert machine_of(node(None), MEASURED, standing) == Machine(
-        128, 2, 32, 2, 900_000, Gres(8, "h100")
-    )
+    standing = Machine(128, 2, 32, 2, 900_000, (Gres(4),))
+    assert machine_of(node(None), MEASURED, standing, H100) == Machine(128, 2, 32, 2, 900_000, H100)
 
 
 def test_a_node_that_nobody_knows_gets_no_line() -> None:
-    assert machine_of(node(None), MEASURED, None) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "gres"),
-    [
-        ("gpu:8", Gres(8)),
-        ("gpu:h100:8", Gres(8, "h100")),
-        ("shard:4,gpu:a100-80:2(S:0)", Gres(2, "a100-80")),
-        ("", None),
-        ("shard:4", None),
-    ],
-)
-def test_gres_are_read(text: str, gres: Gres | None) -> None:
-    assert Gres.parse(text) == gres
+    assert machine_of(node(None), MEASURED, None, H100) is None
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_null_and_numbers_pass() -> None:
 
 
 def test_partitions_own_other_keys() -> None:
-    refused = refused_parameters({"Nodes": "a", "OverSubscribe": "NO"}, OWNED_OF_PARTITION)
+    refused = refused_parameters({"Nodes": "a", "LLN": "NO"}, OWNED_OF_PARTITION)
     assert list(refused) == ["Nodes"]
 
 
