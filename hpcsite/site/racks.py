@@ -14,7 +14,8 @@ from hpcsite.site.catalogue import NodeProfile, SwitchProfile, power_w
 Profile = NodeProfile | SwitchProfile
 
 
-class Supplies(NamedTuple):
+@dataclass(frozen=True)
+class Supplies:
     """How many power supplies a device has, and how many it needs; None is unknown."""
 
     count: int | None = None
