@@ -65,7 +65,8 @@ class Device:
     @property
     def has_spare_supplies(self) -> bool:
         """Whether it can lose a power supply; of unknown need, if several are connected."""
-        count, needed, degraded = self.supplies
+        count = self.supplies.count
+        needed, degraded = self.supplies.needed_full, self.supplies.needed_degraded
         least = degraded or needed
         return self.connected > 1 if count is None or least is None else count > least
 
