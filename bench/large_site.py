@@ -138,6 +138,7 @@ def take(folder: Path, *, stand_in: bool, profile: bool) -> dict[str, float]:
     from hpcsite.deploy.render import render_site, slurm_configuration
     from hpcsite.errors import InvalidSiteError
     from hpcsite.site import inventory, load
+    from hpcsite.site.sources import Sources
     from tests.unit.site.mini import resolve
 
     # A busy computer is no reason to give up.
@@ -145,10 +146,10 @@ def take(folder: Path, *, stand_in: bool, profile: bool) -> dict[str, float]:
     read = resolve if stand_in else load.read_inventory
     read_s = 0.0
 
-    def timed(path: Path) -> inventory.Inventory:
+    def timed(path: Path, sources: Sources | None = None) -> inventory.Inventory:
         nonlocal read_s
         begin = time.process_time()
-        found = read(path)
+        found = read(path, sources)
         read_s += time.process_time() - begin
         return found
 

@@ -11,7 +11,7 @@ from hpcsite.site.catalogue import Catalogue
 from hpcsite.site.folder import Kind
 from hpcsite.site.inventory import Inventory
 from hpcsite.site.model import HostKeys, NodeGroup, SiteKeys
-from hpcsite.site.sources import ALL, Definition, KeyPath, Sources, matches
+from hpcsite.site.sources import ALL, Definition, KeyPath, Sources
 
 PREFIX = "site_"
 HOST_KEYS = tuple(PREFIX + name for name in HostKeys.model_fields)
@@ -43,6 +43,9 @@ class Draft:
     kept: dict[KeyPath, list[int]] = field(default_factory=dict)
     catalogue: Catalogue = field(default_factory=Catalogue)
     declared: dict[str, NodeGroup] = field(default_factory=dict)
+    _found: dict[tuple[str, frozenset[str]], Definition | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def raw(self) -> dict[str, Any]:
@@ -91,12 +94,22 @@ class Draft:
 
     def definition(self, variable: str, host: str | None = None) -> Definition | None:
         """Find the definition of a variable that counts: for the site, or for one host."""
-        ranked = [
-            (self._rank(definition, host), number, definition)
-            for number, definition in enumerate(self.sources.of(variable))
+        if host is not None and (own := self.sources.for_host(variable, host)):
+            return own
+        # One answer for all hosts of the same groups.
+        groups = self.inventory.groups_of(host) if host is not None else frozenset()
+        if (variable, groups) not in self._found:
+            self._found[variable, groups] = self._group_definition(variable, groups)
+        return self._found[variable, groups]
+
+    def _group_definition(self, variable: str, groups: frozenset[str]) -> Definition | None:
+        usable = [
+            definition
+            for definition in self.sources.for_groups(variable)
+            if definition.scope == ALL or definition.scope.name in groups
         ]
-        usable = [entry for entry in ranked if entry[0] >= 0]
-        return max(usable, key=lambda entry: entry[:2])[2] if usable else None
+        # Of equals, the last.
+        return max(reversed(usable), key=self._rank, default=None)
 
     def where(self, path: KeyPath, host: str | None = None) -> Location:
         """Find where an element of a variable stands; else the host; else the folder."""
@@ -140,15 +153,9 @@ class Draft:
         where = self.sources.where_group(group) or Location(self.path)
         return Problem(message, where, hint, group, code=code)
 
-    def _rank(self, definition: Definition, host: str | None) -> int:
-        """Rank definitions by Ansible's precedence; -1: not for this host."""
+    def _rank(self, definition: Definition) -> tuple[bool, int]:
+        """Rank definitions for groups by Ansible's precedence, as `hpcsite.site.merge` has it."""
         scope = definition.scope
-        if host is None:
-            return int(scope == ALL)
-        if scope.kind is Kind.HOST_VARS:
-            return 1000 if matches(scope.name, host) else -1
-        if scope.name == "all":
-            return 0
-        if host not in self.inventory.groups.get(scope.name, frozenset()):
-            return -1
-        return 1 + len(self.inventory.parents[scope.name])
+        in_folder = definition.where.path.is_relative_to(self.path / Kind.GROUP_VARS.value)
+        depth = 0 if scope == ALL else 1 + len(self.inventory.parents.get(scope.name, ()))
+        return in_folder, depth

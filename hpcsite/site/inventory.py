@@ -1,4 +1,4 @@
-"""`ansible-inventory --list`, run and read: groups, hosts and variables as Ansible sees them."""
+"""`ansible-inventory`, run and read: groups, hosts and variables as Ansible sees them."""
 
 import json
 import os
@@ -6,13 +6,28 @@ import re
 import signal
 import subprocess
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hpcsite.errors import CouldNotRunError, InvalidSiteError, Location, Problem
 from hpcsite.site.ansible import ansible_environment, tools_dir
+from hpcsite.site.merge import Layers, merged
+from hpcsite.site.sources import Sources
 
-TIMEOUT_S = 60
+# The export of 2,000 hosts takes some 10 s; a busy computer needs a multiple of that.
+TIMEOUT_S = 120
+# The plain list repeats everything for every host: it takes so much more for each.
+TIMEOUT_PER_HOST_S = 0.5
+# Settings by which Ansible merges otherwise than `hpcsite.site.merge` does, or merges more.
+_MERGED_OTHERWISE = frozenset(
+    f"ANSIBLE_{name}"
+    for name in (
+        *("PRECEDENCE", "HASH_BEHAVIOUR", "TRANSFORM_INVALID_GROUP_CHARS", "YAML_FILENAME_EXT"),
+        *("RUN_VARS_PLUGINS", "VARS_PLUGIN_STAGE", "VARS_ENABLED", "VARS_PLUGINS"),
+        *("PLAYBOOK_DIR", "CACHE_PLUGIN", "INJECT_FACT_VARS"),
+    )
+)
 _IMPLICIT = ("all", "ungrouped")
 _REFUSED = re.compile(r"Failed to parse \S+ with '?(?P<plugin>\w+)'? plugin: (?P<reason>.+)")
 _SOURCE = re.compile(
@@ -23,7 +38,10 @@ _WHERE = re.compile(r"(?P<path>/[^\n'\":]+):(?P<line>\d+)(?::\d+)?$", re.MULTILI
 
 @dataclass(frozen=True)
 class Inventory:
-    """An inventory as Ansible resolved it."""
+    """An inventory as Ansible resolved it.
+
+    Hosts share the values that they have in common: nobody changes them.
+    """
 
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -31,45 +49,76 @@ class Inventory:
 
     def groups_of(self, host: str) -> frozenset[str]:
         """List the groups that a host belongs to, directly or through a child; without `all`."""
-        return frozenset(name for name, members in self.groups.items() if host in members)
+        return self._groups_of.get(host, frozenset())
+
+    @cached_property
+    def _groups_of(self) -> dict[str, frozenset[str]]:
+        found: dict[str, list[str]] = {}
+        for name, members in self.groups.items():
+            for host in members:
+                found.setdefault(host, []).append(name)
+        # Hosts in the same groups share one set.
+        sets: dict[frozenset[str], frozenset[str]] = {}
+        fresh = ((host, frozenset(names)) for host, names in found.items())
+        return {host: sets.setdefault(groups, groups) for host, groups in fresh}
 
 
-def read_inventory(path: Path) -> Inventory:
+def read_inventory(path: Path, sources: Sources | None = None) -> Inventory:
     """Run `ansible-inventory` on a folder.
 
+    With the map of the folder's sources it is asked for the variables of each group once, which
+    takes it seconds where the plain list takes minutes; without, or where the map leaves open how
+    Ansible would merge them, for the plain list.
+
     Raises `InvalidSiteError` with what Ansible says of the folder, `CouldNotRunError` when the
-    tool does not run or does not end within `TIMEOUT_S` seconds.
+    tool does not run or does not end in time.
     """
-    argv = [str(tools_dir() / "ansible-inventory"), "--inventory", str(path.absolute()), "--list"]
+    if sources is None:
+        return parse_inventory(_listed(path, TIMEOUT_S))
+    data = _listed(path, TIMEOUT_S, "--export")
+    as_usual = _MERGED_OTHERWISE.isdisjoint(os.environ)
+    variables = merged(data, Layers(path, sources)) if as_usual else None
+    if variables is None:
+        hosts = {host for name in data if name != "_meta" for host in data[name].get("hosts", ())}
+        return parse_inventory(_listed(path, TIMEOUT_S + len(hosts) * TIMEOUT_PER_HOST_S))
+    return parse_inventory({**data, "_meta": {"hostvars": variables}})
+
+
+def _listed(path: Path, timeout_s: float, *options: str) -> dict[str, Any]:
+    """Give what `ansible-inventory --list` prints."""
+    tool = str(tools_dir() / "ansible-inventory")
+    argv = [tool, "--inventory", str(path.absolute()), "--list", *options]
     try:
-        code, output, complaints = _run(argv)
+        code, output, complaints = _run(argv, timeout_s)
     except subprocess.TimeoutExpired as error:
         raise CouldNotRunError(
-            f"ansible-inventory did not end within {TIMEOUT_S} s on {path}",
+            f"ansible-inventory did not end within {timeout_s:.0f} s on {path}",
             hint="an inventory script or plugin in the folder may be waiting for something",
         ) from error
     except OSError as error:
         raise CouldNotRunError(
             f"ansible-inventory cannot be started: {error.strerror}",
-            hint=f"check {argv[0]}",
+            hint=f"check {tool}",
         ) from error
     if code:
         raise InvalidSiteError([_ansible_problem(path, complaints)])
-    return parse_inventory(json.loads(output))
+    found: dict[str, Any] = json.loads(output)
+    return found
 
 
-def _run(argv: list[str]) -> tuple[int, bytes, str]:
+def _run(argv: list[str], timeout_s: float) -> tuple[int, bytes, str]:
     """Run a tool in a session of its own, so that what it started ends with it."""
     with subprocess.Popen(
         argv,
-        env=ansible_environment(),
+        # The option alone says whether the list is an export.
+        env=ansible_environment() | {"ANSIBLE_INVENTORY_EXPORT": "false"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
         try:
-            output, complaints = process.communicate(timeout=TIMEOUT_S)
+            output, complaints = process.communicate(timeout=timeout_s)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise

@@ -38,7 +38,7 @@ def load_site(path: Path) -> Site:
         raise InvalidSiteError(_sorted(unreadable))
     catalogue, hardware_problems = read_catalogue(path)
     sources.problems += hardware_problems
-    inventory = read_inventory(path)
+    inventory = read_inventory(path, sources)
     draft = Draft(path, inventory, sources, SiteKeys(name="unnamed"), catalogue=catalogue)
     if not draft.inventory.hosts:
         raise InvalidSiteError([_no_hosts(path)])
@@ -101,7 +101,9 @@ def read_sources(path: Path) -> Sources:
 def _add(sources: Sources, file: SourceFile) -> None:
     inventory = file.kind is Kind.INVENTORY
     if inventory and file.path.suffix not in (".yml", ".yaml", ".json"):
-        if not os.access(file.path, os.X_OK):
+        if os.access(file.path, os.X_OK):
+            sources.opaque.append(file.path)
+        else:
             add_ini(sources, file)
         return
     content = read_yaml(file.path)

@@ -6,7 +6,7 @@ Meaning is Ansible's affair (`hpcsite.site.inventory`); this is only a map from 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import yaml
@@ -16,6 +16,7 @@ from hpcsite.site.folder import Kind, SourceFile
 from hpcsite.site.yamlfile import items, line_of
 
 KeyPath = tuple[str | int, ...]
+_Items = dict[str, tuple[int, yaml.Node]]
 _RANGE = re.compile(r"\[(\w+):(\w+)(?::\d+)?\]")
 
 _SLURM_RANGE = re.compile(r"\[(\w+)-(\w+)\]")
@@ -43,12 +44,14 @@ class Definition:
     scope: Scope
     where: Location
     node: yaml.Node | None = None
+    # What mappings hold, by name: a mapping of thousands is looked into thousands of times.
+    _inside: dict[int, _Items] = field(default_factory=dict, compare=False, repr=False)
 
     def locate(self, path: KeyPath) -> Location:
         """Where the element at `path` of the value stands, or as much of the path as exists."""
         node, line = self.node, self.where.line
         for step in path:
-            found = _step(node, step)
+            found = self._step(node, step)
             if found is None:
                 break
             line, node = found
@@ -58,12 +61,27 @@ class Definition:
         """Text of the scalar at `path` as it stands in the file, unquoted ones only."""
         node = self.node
         for step in path:
-            found = _step(node, step)
+            found = self._step(node, step)
             if found is None:
                 return None
             _, node = found
         plain = isinstance(node, yaml.ScalarNode) and not node.style
         return str(node.value) if node is not None and plain else None
+
+    def _step(self, node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | None:
+        """Line and node of one element of a mapping or list."""
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._inside:
+                inside = {text: (line_of(key), value) for text, key, value in items(node)}
+                self._inside[id(node)] = inside
+            return self._inside[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return line_of(node.value[step]), node.value[step]
+        return None
+
+
+# A definition with its place among all.
+_Numbered = tuple[int, Definition]
 
 
 @dataclass(frozen=True)
@@ -83,11 +101,24 @@ class Sources:
     groups: list[Mention] = field(default_factory=list)
     hosts: list[Mention] = field(default_factory=list)
     encrypted: list[Path] = field(default_factory=list)
+    # Inventory files that are run to know what they hold: scripts, and plugins' configurations.
+    opaque: list[Path] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def of(self, name: str) -> list[Definition]:
         """Every definition of a variable."""
         return self._by_name.get(name, [])
+
+    def for_groups(self, name: str) -> list[Definition]:
+        """Every definition of a variable for a group."""
+        return self._for_groups.get(name, [])
+
+    def for_host(self, name: str, host: str) -> Definition | None:
+        """Find the last definition of a variable for a host, by its name or by a pattern."""
+        own, patterns = self._for_hosts.get(name, ({}, []))
+        found = [own[host]] if host in own else []
+        found += [entry for entry in patterns if matches(entry[1].scope.name, host)]
+        return max(found, key=lambda entry: entry[0])[1] if found else None
 
     def where_group(self, name: str) -> Location | None:
         """Where a group is first named."""
@@ -96,7 +127,7 @@ class Sources:
     def where_host(self, name: str) -> Location | None:
         """Where a host is first named, also by a pattern such as gpu[01:08]."""
         return self._host_lines.get(name) or next(
-            (m.where for m in self.hosts if matches(m.name, name)), None
+            (m.where for m in self._host_patterns if matches(m.name, name)), None
         )
 
     # The map is complete before it is read: each index is made once.
@@ -108,12 +139,39 @@ class Sources:
         return index
 
     @cached_property
+    def _for_groups(self) -> dict[str, list[Definition]]:
+        index: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            if definition.scope.kind is Kind.GROUP_VARS:
+                index.setdefault(definition.name, []).append(definition)
+        return index
+
+    @cached_property
+    def _for_hosts(self) -> dict[str, tuple[dict[str, _Numbered], list[_Numbered]]]:
+        """For each variable: the last definition for each host, and all for patterns of hosts."""
+        index: dict[str, tuple[dict[str, _Numbered], list[_Numbered]]] = {}
+        for entry in enumerate(self.definitions):
+            _, definition = entry
+            if definition.scope.kind is not Kind.HOST_VARS:
+                continue
+            own, patterns = index.setdefault(definition.name, ({}, []))
+            if is_pattern(definition.scope.name):
+                patterns.append(entry)
+            else:
+                own[definition.scope.name] = entry
+        return index
+
+    @cached_property
     def _group_lines(self) -> dict[str, Location]:
         return _first_lines(self.groups)
 
     @cached_property
     def _host_lines(self) -> dict[str, Location]:
         return _first_lines(self.hosts)
+
+    @cached_property
+    def _host_patterns(self) -> list[Mention]:
+        return [mention for mention in self.hosts if is_pattern(mention.name)]
 
     def add_vars(self, file: SourceFile, root: yaml.Node | None) -> None:
         """Add a file of `group_vars/` or `host_vars/`."""
@@ -134,6 +192,7 @@ class Sources:
             )
             return
         if any(key == "plugin" for key, _, _ in items(root)):
+            self.opaque.append(path)
             return  # an inventory plugin's configuration: what it yields has no lines
         for name, key, value in items(root):
             self._add_group(name, path, key, value)
@@ -204,12 +263,22 @@ def _misread(name: str, key: yaml.Node) -> tuple[str, str] | None:
     return None
 
 
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for several hosts."""
+    return _RANGE.search(name) is not None
+
+
 def matches(pattern: str, host: str) -> bool:
     """Whether a host comes from a pattern of Ansible's, e.g. gpu[01:08]; bounds are not checked."""
-    if not _RANGE.search(pattern):
+    if not is_pattern(pattern):
         return pattern == host
-    parts = [re.escape(text) for text in re.split(r"\[\w+:\w+(?::\d+)?\]", pattern)]
-    return re.fullmatch(r"\w+".join(parts), host) is not None
+    return _expression(pattern).fullmatch(host) is not None
+
+
+@lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"\[\w+:\w+(?::\d+)?\]", pattern)
+    return re.compile(r"\w+".join(re.escape(text) for text in parts))
 
 
 def _first_lines(mentions: list[Mention]) -> dict[str, Location]:
@@ -228,13 +297,3 @@ def _bad_part(group: str, part: str, where: Location) -> Problem:
         "names of groups go below `children:`, of hosts below `hosts:`",
         code="HPC1022",
     )
-
-
-def _step(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | None:
-    """Line and node of one element of a mapping or list."""
-    if isinstance(node, yaml.MappingNode):
-        found = [(line_of(key), value) for text, key, value in items(node) if text == str(step)]
-        return found[-1] if found else None
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return line_of(node.value[step]), node.value[step]
-    return None

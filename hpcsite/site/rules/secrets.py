@@ -98,7 +98,11 @@ def _below(node: yaml.Node, path: KeyPath, line: int) -> Iterator[tuple[KeyPath,
 def _value(draft: Draft, definition: Definition) -> object:
     scope = definition.scope
     if scope.kind is Kind.HOST_VARS:
-        hosts = [host for host in draft.inventory.hosts if matches(scope.name, host)]
+        # Most stand by their names; only a pattern has to be tried on each host.
+        known = draft.inventory.hosts
+        hosts = (
+            [scope.name] if scope.name in known else [h for h in known if matches(scope.name, h)]
+        )
     elif scope.name == "all":
         hosts = list(draft.inventory.hosts)
     else:

@@ -224,7 +224,7 @@ def write(path: Path) -> SiteFolder:
     return folder
 
 
-def resolve_any(path: Path) -> Inventory:
+def resolve_any(path: Path, _sources: object = None) -> Inventory:
     """Do what ansible-inventory does, also with what it refuses; all values come through JSON."""
     try:
         found = resolve(path)

@@ -115,7 +115,7 @@ class SiteFolder:
         ]
 
 
-def resolve(path: Path) -> Inventory:
+def resolve(path: Path, _sources: object = None) -> Inventory:
     """Do what ansible-inventory does, for what the tests write."""
     hosts: dict[str, dict[str, Any]] = {}
     groups: dict[str, dict[str, Any]] = {}

@@ -123,7 +123,7 @@ def test_login_by_password_is_one_mistake(folder: SiteFolder) -> None:
 
 
 def test_secret_in_an_ini_inventory(folder: SiteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def resolved(path: object) -> object:
+    def resolved(*_: object) -> object:
         inventory = resolve(folder.path)
         for host in inventory.hosts.values():
             host["local_password"] = VALUE
