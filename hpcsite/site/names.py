@@ -19,8 +19,15 @@ _MOST_DIGITS = 9
 
 
 def fold(names: Iterable[str]) -> str:
-    """Fold node names: gpu01, gpu02 → `gpu[01-02]`; empty for none."""
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    """Fold node names: gpu01, gpu02 → `gpu[01-02]`; empty for none.
+
+    Names that no node can have, which only a message about them says, are listed as they are.
+    """
+    given = list(names)
+    try:
+        return str(NodeSet.fromlist(given, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError):
+        return ", ".join(given)
 
 
 @cache

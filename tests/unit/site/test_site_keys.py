@@ -353,3 +353,8 @@ def test_nearest_name() -> None:
 def test_fold_keeps_padding() -> None:
     assert fold(["gpu02", "gpu01", "gpu10"]) == "gpu[01-02,10]"
     assert fold([]) == ""
+
+
+def test_names_that_no_node_can_have_are_listed_as_they_are() -> None:
+    assert fold(["gpu01", "gpu02"]) == "gpu[01-02]"
+    assert fold(["\U00013bae,:", "leaf]["]) == "\U00013bae,:, leaf]["
