@@ -1,6 +1,7 @@
 """Suite `fabric`: MPI goes over UCX and the RDMA device, which UCX itself must say."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hpcsite.site.rdma import Rdma
 from hpcsite.verify import fabric
@@ -19,6 +20,10 @@ TRANSPORTS = "rc,ud,self"
 SOFT_TRANSPORTS = r"\rc_verbs,tcp,self"
 # In software, on a slow host, the program takes longer than over TCP.
 _RUN_S = 120
+# UCX ends over an event that a device reports twice (openucx/ucx issue 10432). Soft-RoCE does that
+# now and then when a connection is closed, and no site can help it.
+_TWICE = "wait_ctx->cb_id == UCS_CALLBACKQ_ID_NULL"
+_SOFT_TRIES = 3
 # Debian's and the RHEL family's Open MPI are built with UCX or are not: ompi_info lists what is.
 _COMPONENTS = """
 PATH=$PATH:/usr/lib64/openmpi/bin
@@ -45,14 +50,7 @@ def find_ucx(context: Context) -> Finding:
     if why := no_ucx(context):
         return Finding(Status.SKIP, why, nodes)
     ports = {t.name: fabric.port_of(known.known[t.name], meant[t.name]).name for t in pair}
-    answer = mpi.run(
-        context,
-        pair,
-        "pingpong",
-        2,
-        environment(ports.values(), (meant[t.name] for t in pair)),
-        _RUN_S,
-    )
+    answer, tries = _run(context, pair, ports.values(), [meant[t.name] for t in pair])
     if isinstance(answer, Finding):
         said = ucx.complaint(answer.reason)
         return Finding(answer.status, f"MPI over UCX: {said or answer.reason}", names(pair))
@@ -63,7 +61,24 @@ def find_ucx(context: Context) -> Finding:
     tally.unknown += silent
     if fault := mpi.pingpong_fault(measured):
         tally.unknown.append(fault)
-    return tally.finding(names(pair), measurements=measured)
+    finding = tally.finding(names(pair), measurements=measured)
+    if finding.status is Status.PASS and tries > 1:
+        return replace(finding, reason=f"at try {tries}: UCX had ended over an event of soft-RoCE")
+    return finding
+
+
+def _run(
+    context: Context, pair: Sequence[Target], ports: Iterable[str], meant: Sequence[Rdma]
+) -> tuple[Answer | Finding, int]:
+    """Run the program, on soft-RoCE again if UCX ended over `_TWICE`; also the number of tries."""
+    variables = environment(ports, meant)
+    most = _SOFT_TRIES if any(rdma.mode == "soft_roce" for rdma in meant) else 1
+    tries = 0
+    while True:
+        tries += 1
+        answer = mpi.run(context, pair, "pingpong", 2, variables, _RUN_S)
+        if not isinstance(answer, Finding) or _TWICE not in answer.reason or tries == most:
+            return answer, tries
 
 
 def _pair(context: Context, sound: Sequence[str]) -> tuple[Target, ...]:

@@ -179,7 +179,10 @@ def collectives_faults(answer: Answer, expected: Sequence[str], ranks: int) -> l
 def first_error(answer: Answer) -> str:
     """Return the first line that tells of an error, which later ones only follow from."""
     lines = [line.strip() for line in answer.stderr.splitlines()]
-    return next((line for line in lines if "error" in line.lower()), answer.complaint)
+    # What is asserted comes before a backtrace, which is full of errors' names.
+    signs = ("Assertion", "error")
+    found = (line for sign in signs for line in lines if sign.lower() in line.lower())
+    return next(found, answer.complaint)
 
 
 def read_pingpong(text: str, nodes: str) -> list[Measurement]:

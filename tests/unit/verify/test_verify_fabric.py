@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hpcsite.verify.pairs import PairJob, batches
 from hpcsite.verify.rdma_limits import bandwidth_reference, latency_reference
 from hpcsite.verify.results import Result
 from hpcsite.verify.suites import SUITES
+from hpcsite.verify.transport import Answer
 from tests.unit.verify.fakeslurm import FakeSlurm, Runner, fixture, make_site
 
 LINKS, WRITE_BW, WRITE_LAT, MPI_UCX = SUITES["fabric"]
@@ -354,6 +356,51 @@ def test_mpi_that_cannot_go_over_ucx_fails(run_check: Runner) -> None:
     assert result.status == "FAIL"
     assert "MPI over UCX" in result.reason
     assert "no usable transports" in result.reason
+
+
+TWICE = """\
+[gpu01:1433 :a:1436]   ib_device.c:210  Assertion `wait_ctx->cb_id == UCS_CALLBACKQ_ID_NULL' failed
+==== backtrace (tid:   1436) ====
+ 0  /lib/x86_64-linux-gnu/libucs.so.0(ucs_handle_error+0x2bc) [0x7f3c5330d64c]
+srun: error: gpu01: task 0: Aborted
+"""
+
+
+class Breaks(FakeSlurm):
+    """Ends as UCX does over soft-RoCE, so many times; then all is well."""
+
+    times = 0
+
+    def run(self, host: Host, argv: Sequence[str], *, user: str | None, timeout_s: float) -> Answer:
+        answer = super().run(host, argv, user=user, timeout_s=timeout_s)
+        if "OMPI_MCA_pml=ucx" not in argv or not self.times:
+            return answer
+        self.times -= 1
+        return replace(answer, rc=143, stdout=CURVE + PROOF, stderr=TWICE)
+
+
+def breaking(times: int) -> Breaks:
+    fake = Breaks(answers=slurm().answers)
+    fake.times = times
+    return fake
+
+
+def test_ucx_that_ends_over_soft_roce_is_tried_again(run_check: Runner) -> None:
+    result = run_check(MPI_UCX, breaking(2), site())
+    assert (result.status, result.reason) == (
+        "PASS",
+        "at try 3: UCX had ended over an event of soft-RoCE",
+    )
+    result = run_check(MPI_UCX, breaking(3), site())
+    assert result.status == "FAIL"
+    assert "Assertion `wait_ctx->cb_id" in result.reason
+
+
+def test_ucx_that_ends_over_a_real_adapter_fails_at_once(run_check: Runner) -> None:
+    fake = breaking(1)
+    result = run_check(MPI_UCX, fake, site({"rdma_mode": "roce", "rdma_interface": "eth1"}))
+    assert result.status == "FAIL"
+    assert len([line for line in fake.asked if "OMPI_MCA_pml=ucx" in line]) == 1
 
 
 def test_open_mpi_without_ucx_is_a_skip(run_check: Runner) -> None:
