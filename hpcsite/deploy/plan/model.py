@@ -1,5 +1,6 @@
 """A plan: one frozen record, from which the text, the JSON and the stored file are made."""
 
+from abc import ABC, abstractmethod
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -10,16 +11,16 @@ from hpcsite.errors import ExitCode
 from hpcsite.site.model import Frozen
 
 
-class Item(Frozen):
+class Item(Frozen, ABC):
     """One change, and the nodes that have it in common: as a node set, and each."""
 
     nodes: str = ""
     hosts: tuple[str, ...] = ()
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """What changes, in a word or two."""
-        raise NotImplementedError
 
 
 class FileChange(Item):

@@ -90,7 +90,7 @@ class Beegfs(Frozen):
     """A BeeGFS file system; every host of `beegfs_client` mounts it."""
 
     name: Name = Field(description="the file system's name", examples=["work"])
-    mount: SharedPath = Field(description="where every client sees it", examples=["/work"])
+    mount: SharedPath = Field(description="where every client sees it", examples=["/bulk"])
     mgmtd: HostName | None = Field(
         None, description="host of beegfs_mgmtd; may be left out where there is only one"
     )

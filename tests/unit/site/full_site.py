@@ -187,7 +187,7 @@ site_nfs_exports:
   - {path: /shared, group: research, mode: "2775", rdma: false, read_only: false}
 site_beegfs:
   - name: work
-    mount: /work
+    mount: /bulk
     mgmtd: sto1
     meta: [{host: sto1, device: /dev/sdb}]
     storage: [{host: sto2, devices: [/dev/sdb, /dev/sdc]}]

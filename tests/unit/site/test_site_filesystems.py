@@ -60,7 +60,7 @@ site_nfs_exports:
     mount: /home
 site_beegfs:
   - name: work
-    mount: /work
+    mount: /bulk
     meta:
       - {host: sto1, device: /dev/sda}
     storage:
@@ -118,9 +118,9 @@ NO_CLIENT = "    lustre_client:\n      children:\n        slurm_compute:\n"
 BAD = (
     (
         "Lustre over BeeGFS",
-        put("mount: /fast", "mount: /work"),
-        "mount: /work",
-        "the BeeGFS work and the Lustre fast are both mounted on /work of gpu[01-02]",
+        put("mount: /fast", "mount: /bulk"),
+        "mount: /bulk",
+        "the BeeGFS work and the Lustre fast are both mounted on /bulk of gpu[01-02]",
         "HPC1413",
     ),
     (
@@ -132,16 +132,16 @@ BAD = (
     ),
     (
         "two of a kind at one place",
-        put("site_lustre:\n", SECOND_BEEGFS.format(name="more", mount="/work")),
-        "mount: /work",
-        "the BeeGFS work and the BeeGFS more are both mounted on /work",
+        put("site_lustre:\n", SECOND_BEEGFS.format(name="more", mount="/bulk")),
+        "mount: /bulk",
+        "the BeeGFS work and the BeeGFS more are both mounted on /bulk",
         "HPC1413",
     ),
     (
         "scratch inside of BeeGFS",
-        put("path: /local", "path: /work/a/local"),
-        "path: /work/a/local",
-        "mounted on /work/a/local, inside of the BeeGFS work",
+        put("path: /local", "path: /bulk/a/local"),
+        "path: /bulk/a/local",
+        "mounted on /bulk/a/local, inside of the BeeGFS work",
         "HPC1414",
     ),
     (
@@ -153,7 +153,7 @@ BAD = (
     ),
     (
         "BeeGFS over /tmp",
-        put("mount: /work", "mount: /tmp"),
+        put("mount: /bulk", "mount: /tmp"),
         "mount: /tmp",
         "/tmp cannot be mounted over",
         "HPC1408",
@@ -202,9 +202,9 @@ BAD = (
     ),
     (
         "state where nothing is mounted",
-        (HOSTS, "10.9.0.10\n", "10.9.0.10\n          slurmctld_state_dir: /work/slurm\n"),
+        (HOSTS, "10.9.0.10\n", "10.9.0.10\n          slurmctld_state_dir: /bulk/slurm\n"),
         "slurmctld_state_dir",
-        "head has nothing mounted on /work",
+        "head has nothing mounted on /bulk",
         "HPC1417",
     ),
     (
@@ -392,8 +392,8 @@ GOOD = (
         "state by a template",
         (HOSTS, "10.9.0.10\n", '10.9.0.10\n          slurmctld_state_dir: "{{ x }}"\n'),
     ),
-    ("mgmtd named", put("    mount: /work\n", "    mount: /work\n    mgmtd: head\n")),
-    ("home on BeeGFS", (SITE, "    uid: 2002\n", "    uid: 2002\n    home: /work/bob\n")),
+    ("mgmtd named", put("    mount: /bulk\n", "    mount: /bulk\n    mgmtd: head\n")),
+    ("home on BeeGFS", (SITE, "    uid: 2002\n", "    uid: 2002\n    home: /bulk/bob\n")),
     (
         "home of one who has left",
         (SITE, "    uid: 2002\n", "    uid: 2002\n    home: /x/bob\n    state: absent\n"),

@@ -48,7 +48,7 @@ site_switches:
     "beegfs": """\
 site_beegfs:
   - name: work
-    mount: /work
+    mount: /bulk
     mgmtd: head
     meta:
       - host: head
