@@ -45,7 +45,7 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	ANSIBLE_INVENTORY=inventory/lab PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
 	$(BIN)/pytest
 
-# Molecule's scenarios and test-vm are not among them yet: they have passed step by step only.
+# Molecule's scenarios and test-vm are not among them yet: half an hour more on 2 cores.
 test: check test-lab  ## All tests but those of scenarios and virtual machines; some need root.
 
 test-lab: setup  ## The tests that need root: the lab, images, and the built wheel.
