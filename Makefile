@@ -1,6 +1,6 @@
 # Two commands do everything, set-up included, on a fresh Debian or Ubuntu machine:
 #   make lab    bring up the lab on this computer, deploy it, verify it
-#   make test   run all tests: linters, unit, golden, wheel, lab
+#   make test   run all tests: linters, unit, golden, wheel, lab, virtual machines
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV := .venv
@@ -9,11 +9,12 @@ BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SITE ?= inventory/lab
 VM_SITE ?= inventory/vmlab
+UNIT := $(BIN)/pytest --numprocesses auto --dist worksteal
 # molecule finds its tools on PATH, and its shared configuration in a git checkout only.
 MOLECULE := env PATH="$(CURDIR)/$(BIN):$$PATH" molecule --base-config .config/molecule/config.yml
 
-.PHONY: help setup lab lab-down vmlab vmlab-down check unit test test-lab test-vm test-scenario wheel bench bench-vm
-.PHONY: lock clean
+.PHONY: help setup lab lab-down vmlab vmlab-down check unit test test-lab test-vm test-vm-faults
+.PHONY: test-scenario wheel bench bench-vm lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,23 +44,26 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	$(BIN)/mypy
 	$(BIN)/yamllint --strict .
 	ANSIBLE_INVENTORY=inventory/lab PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
-	$(BIN)/pytest
+	$(UNIT)
 
-# Molecule's scenarios and test-vm are not among them yet: half an hour more on 2 cores.
-test: check test-lab  ## All tests but those of scenarios and virtual machines; some need root.
+# What is cheap first. Left to be run by hand, as they take long and show little more: test-scenario
+# and test-vm-faults.
+test: check test-lab test-vm  ## All tests, some of which need root: about 40 minutes on 2 cores.
 
 test-lab: setup  ## The tests that need root: the lab, images, and the built wheel.
-	$(SUDO) $(BIN)/pytest -m "lab and not vm" tests/integration
+	$(SUDO) $(BIN)/pytest --numprocesses 2 --dist loadgroup -m "lab and not vm" tests/integration
 
 test-scenario: setup  ## Molecule's scenario default: the lab of containers, needs root.
 	$(SUDO) $(MOLECULE) test -s default
 
-test-vm: setup  ## The tests on virtual machines: molecule's scenario vm, without root.
-	$(BIN)/pytest -m vm tests/integration
+test-vm: setup  ## Molecule's scenario vm: the lab of virtual machines, without root.
 	$(MOLECULE) test -s vm
 
+test-vm-faults: setup  ## The VM lab itself under faults: taken ports, killed machines.
+	$(BIN)/pytest -m vm tests/integration
+
 unit: setup  ## Unit and golden tests only.
-	$(BIN)/pytest
+	$(UNIT)
 
 wheel: setup  ## Build the wheel and the sdist into dist/.
 	$(BIN)/python -m build

@@ -2,6 +2,8 @@
 
 `lab_site` is up and bare, `deployed_site` is the same one deployed. Both last for the session, in
 a folder with a space in its path, with a state folder of their own.
+
+With `--numprocesses 2 --dist loadgroup` two labs are up side by side, each with its own tests.
 """
 
 import json
@@ -104,6 +106,14 @@ class LabSite:
     def as_user(self, command: str, *, node: str = "login") -> str:
         """Run a command as the ordinary user, in a folder that the user may read."""
         return self.ssh(node, f"cd /tmp && runuser -u {USER} -- sh -c {shlex.quote(command)}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of one lab in one process."""
+    for item in items:
+        if isinstance(item, pytest.Function) and item.path.parent == Path(__file__).parent:
+            shared = "lab_site" in item.fixturenames
+            item.add_marker(pytest.mark.xdist_group(NAME if shared else item.path.stem))
 
 
 @pytest.fixture(scope="session")

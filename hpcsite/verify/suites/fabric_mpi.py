@@ -23,7 +23,7 @@ _RUN_S = 120
 # UCX ends over an event that a device reports twice (openucx/ucx issue 10432). Soft-RoCE does that
 # now and then when a connection is closed, and no site can help it.
 _TWICE = "wait_ctx->cb_id == UCS_CALLBACKQ_ID_NULL"
-_SOFT_TRIES = 3
+_SOFT_TRIES = 6
 # Debian's and the RHEL family's Open MPI are built with UCX or are not: ompi_info lists what is.
 _COMPONENTS = """
 PATH=$PATH:/usr/lib64/openmpi/bin
