@@ -386,12 +386,12 @@ def breaking(times: int) -> Breaks:
 
 
 def test_ucx_that_ends_over_soft_roce_is_tried_again(run_check: Runner) -> None:
-    result = run_check(MPI_UCX, breaking(2), site())
+    result = run_check(MPI_UCX, breaking(5), site())
     assert (result.status, result.reason) == (
         "PASS",
-        "at try 3: UCX had ended over an event of soft-RoCE",
+        "at try 6: UCX had ended over an event of soft-RoCE",
     )
-    result = run_check(MPI_UCX, breaking(3), site())
+    result = run_check(MPI_UCX, breaking(6), site())
     assert result.status == "FAIL"
     assert "Assertion `wait_ctx->cb_id" in result.reason
 
