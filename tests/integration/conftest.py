@@ -108,6 +108,8 @@ class LabSite:
         return self.ssh(node, f"cd /tmp && runuser -u {USER} -- sh -c {shlex.quote(command)}")
 
 
+# First: xdist reads the mark in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one lab in one process."""
     for item in items:
