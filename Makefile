@@ -51,7 +51,7 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 test: check test-lab test-vm  ## All tests, some of which need root: about 40 minutes on 2 cores.
 
 test-lab: setup  ## The tests that need root: the lab, images, and the built wheel.
-	$(SUDO) $(BIN)/pytest --numprocesses 2 --dist loadgroup -m "lab and not vm" tests/integration
+	$(SUDO) $(BIN)/pytest --numprocesses 2 --dist loadfile -m "lab and not vm" tests/integration
 
 test-scenario: setup  ## Molecule's scenario default: the lab of containers, needs root.
 	$(SUDO) $(MOLECULE) test -s default

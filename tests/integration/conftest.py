@@ -3,7 +3,7 @@
 `lab_site` is up and bare, `deployed_site` is the same one deployed. Both last for the session, in
 a folder with a space in its path, with a state folder of their own.
 
-With `--numprocesses 2 --dist loadgroup` two labs are up side by side, each with its own tests.
+With `--numprocesses 2 --dist loadfile` each process has a lab of this kind of its own.
 """
 
 import json
@@ -21,7 +21,9 @@ import pytest
 from hpcsite.paths import content_dir
 
 HPCSITE = Path(sys.executable).parent / "hpcsite"
-NAME, NETWORK = "deploytest", "10.243.0"
+# Of pytest-xdist: "gw0", "gw1" and so on; not set where there is one process.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+NAME, NETWORK = f"deploytest{WORKER}", f"10.243.{WORKER}"
 USER = "alice"
 
 
@@ -106,16 +108,6 @@ class LabSite:
     def as_user(self, command: str, *, node: str = "login") -> str:
         """Run a command as the ordinary user, in a folder that the user may read."""
         return self.ssh(node, f"cd /tmp && runuser -u {USER} -- sh -c {shlex.quote(command)}")
-
-
-# First: xdist reads the mark in the same hook.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of one lab in one process."""
-    for item in items:
-        if isinstance(item, pytest.Function) and item.path.parent == Path(__file__).parent:
-            shared = "lab_site" in item.fixturenames
-            item.add_marker(pytest.mark.xdist_group(NAME if shared else item.path.stem))
 
 
 @pytest.fixture(scope="session")

@@ -292,15 +292,16 @@ def _job_over(site: LabSite, *nodes: str) -> None:
 
 
 def test_a_new_node_joins_with_limit_and_all_know_its_name(deployed_site: LabSite) -> None:
-    octet = "              ansible_host: 10.243.0.22\n"
-    new = f"{octet}            gpu03:\n              ansible_host: 10.243.0.23\n"
+    network = deployed_site.network
+    octet = f"              ansible_host: {network}.22\n"
+    new = f"{octet}            gpu03:\n              ansible_host: {network}.23\n"
     with edited(deployed_site, "hosts.yml", octet, new):
         deployed_site.ok("lab up")
         outcome = deployed_site.deploy("--limit", "gpu03")
         assert {host["name"] for host in outcome["hosts"]} == {"gpu03", "head"}
         _job_over(deployed_site, "gpu01", "gpu03")
         for node in ("gpu01", "login"):
-            assert "10.243.0.23" in deployed_site.ssh(node, "getent hosts gpu03")
+            assert f"{network}.23" in deployed_site.ssh(node, "getent hosts gpu03")
         assert nothing(deployed_site.deploy())
         deployed_site.ok("lab stop", "gpu03")
 
