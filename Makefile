@@ -1,6 +1,6 @@
 # Two commands do everything, set-up included, on a fresh Debian or Ubuntu machine:
 #   make lab    bring up the lab on this computer, deploy it, verify it
-#   make test   run all tests: linters, unit, golden, wheel, lab, virtual machines
+#   make test   run the tests: linters, unit, golden, wheel, lab, virtual machines
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV := .venv
@@ -46,9 +46,8 @@ check: setup  ## Linters, types, unit and golden tests: seconds, no root.
 	ANSIBLE_INVENTORY=inventory/lab PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --offline
 	$(UNIT)
 
-# What is cheap first. Left to be run by hand, as they take long and show little more: test-scenario
-# and test-vm-faults.
-test: check test-lab test-vm  ## All tests, some of which need root: about 40 minutes on 2 cores.
+# What is cheap first. CI has 45 minutes, so test-scenario and test-vm-faults are run by hand.
+test: check test-lab test-vm  ## All that CI runs, some of which needs root.
 
 test-lab: setup  ## The tests that need root: the lab, images, and the built wheel.
 	$(SUDO) $(BIN)/pytest --numprocesses 2 --dist loadfile -m "lab and not vm" tests/integration
