@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from hpcsite.site.names import fold
@@ -22,6 +23,14 @@ from hpcsite.verify.transport import InterruptedRunError, UnreachableError
 MAX_WORKERS = 8
 
 Need = Callable[[Context], str]
+
+
+class Tag(StrEnum):
+    """When a check is worth its time: each day, before a cluster is taken over, over a night."""
+
+    QUICK = "quick"
+    ACCEPTANCE = "acceptance"
+    SOAK = "soak"
 
 
 def _nothing_claimed(_: Context) -> Claim:
@@ -42,6 +51,7 @@ class Check:
     run: Callable[[Context], Finding]
     needs: tuple[Need, ...] = ()
     claim: Callable[[Context], Claim] = _nothing_claimed
+    tags: frozenset[Tag] = frozenset((Tag.QUICK, Tag.ACCEPTANCE))
 
     @property
     def title(self) -> str:
@@ -135,6 +145,8 @@ def execute(check: Check, context: Context) -> Result:
         reason=finding.reason,
         measurements=finding.measurements,
         properties=finding.properties,
+        culprits=finding.culprits,
+        remedy=finding.remedy,
         commands=context.evidence.commands,
         raw=context.evidence.raw,
         seconds=round(time.monotonic() - begin, 3),

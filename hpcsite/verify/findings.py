@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hpcsite.verify.results import Measurement, Property, Status
+from hpcsite.verify.results import Culprit, Measurement, Property, Status
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,8 @@ class Finding:
     nodes: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     properties: tuple[Property, ...] = ()
+    culprits: tuple[Culprit, ...] = ()
+    remedy: str = ""
 
 
 class NotMeasuredError(Exception):
@@ -42,9 +44,22 @@ class Tally:
         reason: str = "",
         measurements: Iterable[Measurement] = (),
         properties: Iterable[Property] = (),
+        culprits: Iterable[Culprit] = (),
+        remedy: str = "",
     ) -> Finding:
-        """Return the verdict; `reason` is said where all is well."""
+        """Return the verdict; `reason` is said where all is well, `remedy` where something is not.
+
+        `culprits` are named only where something is wrong.
+        """
         status = Status.FAIL if self.wrong else Status.ERROR if self.unknown else Status.PASS
         # What is the same for many nodes names them all, and is said once.
         said = "; ".join(dict.fromkeys(self.wrong + self.unknown)) or reason
-        return Finding(status, said, tuple(nodes), tuple(measurements), tuple(properties))
+        return Finding(
+            status,
+            said,
+            tuple(nodes),
+            tuple(measurements),
+            tuple(properties),
+            tuple(culprits) if self.wrong else (),
+            remedy if self.wrong else "",
+        )

@@ -66,6 +66,7 @@ class Measurement(Frozen):
         {}, description="what it was measured at, e.g. message_bytes, nodes"
     )
     reference: Reference | None = None
+    raw: str = Field("", description="the file that it was read from, relative to the run's folder")
 
     @model_validator(mode="after")
     def _same_unit(self) -> Self:
@@ -104,6 +105,36 @@ class Property(Frozen):
         return len(self.variants) == 1
 
 
+class CulpritKind(StrEnum):
+    """What kind of thing is to blame."""
+
+    NODE = "node"
+    LINK = "link"
+    RAIL = "rail"
+    LEAF = "leaf"
+
+
+class Certainty(StrEnum):
+    """How sure a culprit is: what was seen allows no other, speaks for it, or only points there."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Culprit(Frozen):
+    """Whom the measurements blame, how surely, and why."""
+
+    kind: CulpritKind
+    name: str = Field(
+        min_length=1,
+        description="a node; the two nodes of a link with ` - ` between them; a rail or a leaf",
+    )
+    nodes: str = Field(description="node set that it concerns, folded as Slurm folds it")
+    certainty: Certainty
+    because: str = Field(min_length=1, description="what was seen, with figures")
+
+
 class Result(Frozen):
     """What one check found."""
 
@@ -115,6 +146,8 @@ class Result(Frozen):
     reason: str = Field("", description="why, for everything but a plain PASS")
     measurements: tuple[Measurement, ...] = ()
     properties: tuple[Property, ...] = ()
+    culprits: tuple[Culprit, ...] = Field((), description="surest first")
+    remedy: str = Field("", description="what to do about a FAIL, in a sentence")
     commands: tuple[str, ...] = Field((), description="what was run, as a person could paste it")
     raw: tuple[str, ...] = Field((), description="raw output, relative to the run's folder")
     seconds: float = Field(0, ge=0)
