@@ -82,7 +82,7 @@ def _modules() -> Iterator[str]:
     yield from _head("module", "kernels that it is known to go with", "reports")
     for module in matrix.modules:
         reports = "; ".join(f"{report.text} ({report.source})" for report in module.reports)
-        known = "; ".join(f"{k.version}: {', '.join(k.kernels)}" for k in module.known)
+        known = "; ".join(f"{k.version}: {', '.join(k.kernels)} ({k.source})" for k in module.known)
         yield _row(
             TITLES[module.name], known or ("unknown" if module.judged else "not judged"), reports
         )

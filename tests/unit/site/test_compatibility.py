@@ -286,6 +286,22 @@ def test_module_and_kernel_that_the_matrix_knows(lustre: str, kernel: str, found
     assert len(_of(MODULES, Stack(kernel=kernel, lustre=lustre), mine)) == found
 
 
+@pytest.mark.parametrize(
+    ("lustre", "kernel", "found"),
+    [
+        ("2.17.0", "6.8.0-35-generic", 0),
+        ("2.17.0", "5.14.0-611.13.1.el9_7.x86_64", 0),
+        ("2.17.0", "6.8.0-88-generic", 1),
+        ("2.16.0", "6.8.0-35-generic", 1),
+        ("2.16.0", "4.18.0-553.16.1.el8_10.x86_64", 0),
+    ],
+)
+def test_lustre_goes_with_the_kernels_of_its_changelog(
+    lustre: str, kernel: str, found: int
+) -> None:
+    assert len(_of(MODULES, Stack(kernel=kernel, lustre=lustre))) == found
+
+
 def test_modules_that_build_against_each_other() -> None:
     stack = Stack(kernel="5.14.0-427", lustre="2.15.5", doca_ofed="3.1.0")
     assert _one("modules_go_together", stack, "warning").pins == ("lustre", "doca_ofed")
