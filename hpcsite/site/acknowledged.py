@@ -1,5 +1,6 @@
 """Warnings that a site accepts: `site_acknowledged` says which, and why."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from hpcsite.site.model import Acknowledgement
 from hpcsite.site.sources import KeyPath
 
 _KEY = "acknowledged"
+_NUMBER = re.compile(r"\[\d+\]")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[[^\]]*\]")
 
 
 def acknowledgements_can_be(draft: Draft) -> Iterator[Problem]:
@@ -31,6 +34,13 @@ def acknowledgements_can_be(draft: Draft) -> Iterator[Problem]:
                 f"correct the mistake: `hpcsite explain {entry.code}` says how",
                 code="HPC1051",
             )
+        elif (key := entry.key) and _NUMBER.search(key) and (named := _by_names(draft, key)) != key:
+            yield draft.problem(
+                f"{key} names an entry by its position, and another one may take its place",
+                _path(number, "key"),
+                f"name it: key: {named}",
+                code="HPC1053",
+            )
 
 
 def marked(draft: Draft, warnings: Iterable[Problem]) -> list[Problem]:
@@ -38,7 +48,7 @@ def marked(draft: Draft, warnings: Iterable[Problem]) -> list[Problem]:
     entries = [entry for _, entry in _entries(draft)]
     return [
         next(
-            (replace(w, acknowledged=entry.reason) for entry in entries if _is_of(entry, w)),
+            (replace(w, acknowledged=e.reason) for e in entries if _is_of(draft, e, w)),
             w,
         )
         for w in warnings
@@ -49,7 +59,7 @@ def unused(draft: Draft, warnings: Iterable[Problem]) -> Iterator[Problem]:
     """Find the acknowledgements that none of the site's warnings is of."""
     found = list(warnings)
     for number, entry in _entries(draft):
-        if not any(_is_of(entry, warning) for warning in found):
+        if not any(_is_of(draft, entry, warning) for warning in found):
             of = f" of {entry.key}" if entry.key else ""
             yield draft.problem(
                 f"there is no warning {entry.code}{of} to acknowledge",
@@ -67,13 +77,33 @@ def _path(number: int, *fields: str) -> KeyPath:
     return (f"site_{_KEY}", number, *fields)
 
 
-def _is_of(entry: Acknowledgement, warning: Problem) -> bool:
+def _is_of(draft: Draft, entry: Acknowledgement, warning: Problem) -> bool:
     """Whether an entry means a warning; a key also means all that stands below it."""
     if entry.code != warning.code:
         return False
-    key = entry.key
+    key, named = entry.key, _by_names(draft, warning.key)
     return (
         key is None
-        or key in (warning.key, warning.host)
-        or warning.key.startswith((f"{key}.", f"{key}["))
+        or key in (named, warning.key, warning.host)
+        or named.startswith((f"{key}.", f"{key}["))
     )
+
+
+def _by_names(draft: Draft, key: str) -> str:
+    """Write a key with the names of its entries for their numbers: `site_users[alice].uid`.
+
+    What has no name keeps its number.
+    """
+    value: object = draft.raw
+    parts: list[str] = []
+    # An entry that is named already ends what can be looked up, and needs no more.
+    for step in _STEP.finditer(key):
+        if step[2] is None:
+            parts.append(step[0])
+            value = value.get(step[1]) if isinstance(value, dict) and step[1] else None
+            continue
+        number = int(step[2])
+        value = value[number] if isinstance(value, list) and number < len(value) else None
+        name = value.get("name") if isinstance(value, dict) else None
+        parts.append(f"[{name}]" if isinstance(name, str) else step[0])
+    return "".join(parts)

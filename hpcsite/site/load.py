@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from hpcsite.errors import InvalidSiteError, Location, Problem
 from hpcsite.site.acknowledged import acknowledgements_can_be, marked, unused
 from hpcsite.site.catalogue import read_catalogue
@@ -103,6 +105,8 @@ def _add(sources: Sources, file: SourceFile) -> None:
     if inventory and file.path.suffix not in (".yml", ".yaml", ".json"):
         if os.access(file.path, os.X_OK):
             sources.opaque.append(file.path)
+        elif (root := _yaml_without_suffix(file.path)) is not None:
+            sources.add_inventory(file.path, root)
         else:
             add_ini(sources, file)
         return
@@ -114,6 +118,15 @@ def _add(sources: Sources, file: SourceFile) -> None:
         sources.add_inventory(file.path, content.root)
     elif not content.problems:
         sources.add_vars(file, content.root)
+
+
+def _yaml_without_suffix(path: Path) -> yaml.Node | None:
+    """Read a file without a suffix as YAML, as Ansible first does; None if it is something else."""
+    if path.suffix:
+        return None
+    content = read_yaml(path)
+    readable = not content.problems and not content.encrypted
+    return content.root if readable and isinstance(content.root, yaml.MappingNode) else None
 
 
 def _no_hosts(path: Path) -> Problem:

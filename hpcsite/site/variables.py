@@ -6,9 +6,10 @@ from typing import Any
 from hpcsite.errors import Problem
 from hpcsite.site.draft import HOST_KEYS, PREFIX, Draft, key_text
 from hpcsite.site.explain import FIELDS
+from hpcsite.site.folder import Kind
 from hpcsite.site.names import did_you_mean, nearest
 from hpcsite.site.roles import Option, role_options, value_problems
-from hpcsite.site.sources import KeyPath, Scope
+from hpcsite.site.sources import ALL, Definition, KeyPath, Scope
 
 OWN_PREFIX = "local_"
 _TEMPLATE = ("{{", "{%", "{#")
@@ -27,6 +28,7 @@ _ANSIBLE = frozenset(
     )
 )
 _CLOSE = 0.9
+_FOR_ALL = "a site_* key holds for the whole site: set it once, in group_vars/all"
 
 
 def check_variables(draft: Draft) -> Iterator[Problem]:
@@ -87,22 +89,45 @@ def _set_once(draft: Draft) -> Iterator[Problem]:
 
 
 def _one_value_for_the_site(draft: Draft) -> Iterator[Problem]:
-    """Find site keys that differ between hosts: they would give the roles several truths."""
-    hosts = draft.inventory.hosts
-    for name, value in draft.raw.items():
-        found = (variables.get(name) for variables in hosts.values())
-        # Mostly it is one object: to compare large ones takes long.
-        if all(other is value or other == value for other in found):
-            continue
-        narrow = [d for d in draft.sources.of(name) if d.scope.name != "all"]
-        where = narrow[0].where if narrow else draft.where((name,))
-        yield Problem(
-            f"{name} is not the same for all hosts",
-            where,
-            "a site_* key holds for the whole site: set it once, in group_vars/all",
-            name,
-            code="HPC1032",
-        )
+    """Find site keys that some hosts have otherwise: they would give the roles several truths.
+
+    One that is set for a part of the hosts is such a key even where another place overrules it. A
+    name that nobody knows is its own mistake.
+    """
+    for name in FIELDS:
+        key = PREFIX + name
+        narrow = [d for d in draft.sources.of(key) if not _is_for_all(draft, d)]
+        for definition in narrow:
+            yield Problem(
+                f"{key} is set for {definition.scope} alone",
+                definition.where,
+                _FOR_ALL,
+                key,
+                code="HPC1032",
+            )
+        if not narrow and key in draft.raw and _differs(draft, key):
+            yield Problem(
+                f"{key} is not the same for all hosts",
+                draft.where((key,)),
+                _FOR_ALL,
+                key,
+                code="HPC1032",
+            )
+
+
+def _is_for_all(draft: Draft, definition: Definition) -> bool:
+    scope = definition.scope
+    if scope == ALL:
+        return True
+    members = draft.inventory.groups.get(scope.name, frozenset())
+    return scope.kind is Kind.GROUP_VARS and members == frozenset(draft.inventory.hosts)
+
+
+def _differs(draft: Draft, key: str) -> bool:
+    value = draft.raw[key]
+    found = (variables.get(key) for variables in draft.inventory.hosts.values())
+    # Mostly it is one object: to compare large ones takes long.
+    return not all(other is value or other == value for other in found)
 
 
 def _site_keys_are_literal(draft: Draft) -> Iterator[Problem]:

@@ -227,7 +227,7 @@ MISTYPED = (
         "",
         "site_timezone: Etc/UTC\n",
         "site_timezone",
-        "not the same for all hosts",
+        "site_timezone is set for the group gpu alone",
         "group_vars/all",
         "HPC1032",
     ),
@@ -261,6 +261,23 @@ def test_mistake_is_found_where_it_stands(
     if at is not None:
         assert where.path == folder.path / file
         assert at in where.path.read_text().splitlines()[where.line - 1]
+
+
+def test_key_of_a_part_that_another_place_overrules_is_a_mistake(folder: SiteFolder) -> None:
+    """Ansible reads group_vars/all after the variables of an inventory file, and says nothing."""
+    folder.edit(
+        "hosts.yml",
+        "    slurm_controller:\n",
+        "    slurm_controller:\n      vars: {site_name: x}\n",
+    )
+    (problem,) = folder.problems()
+    assert problem.code == "HPC1032"
+    assert problem.message == "site_name is set for the group slurm_controller alone"
+
+
+def test_misspelt_key_of_one_host_is_one_mistake(folder: SiteFolder) -> None:
+    folder.write("host_vars/gpu01.yml", "site_timezon: x\n")
+    assert [problem.code for problem in folder.problems()] == ["HPC1030"]
 
 
 def test_role_values_are_held_against_the_specification(

@@ -187,3 +187,14 @@ def test_profiles_of_the_site_are_no_inventory(written: SiteFolder) -> None:
     site = written.load()
     assert list(site.hosts) == ["head", "login", "gpu01", "gpu02"]
     assert "nodes" not in read_inventory(written.path).groups
+
+
+def test_yaml_inventory_may_do_without_a_suffix(written: SiteFolder) -> None:
+    """Ansible reads it so; as INI each of its lines would be a host."""
+    (written.path / "hosts.yml").rename(written.path / "hosts")
+    site = load_site(written.path)
+    assert "gpu01" in site.hosts
+    written.edit("hosts", "gpu01", "gpu01.example")
+    (problem,) = written.problems()
+    assert problem.code == "HPC1101"
+    assert str(problem.where).startswith(str(written.path / "hosts") + ":")

@@ -80,8 +80,8 @@ def test_a_warning_about_a_key_hides_no_mistake_in_it(doubted: SiteFolder) -> No
         (f"{{code: {HOT}, key: gpu01, reason: known}}", ["doubtful host"]),
         (f"{{code: {HOT}, key: gpu02, reason: known}}", ["doubtful address"]),
         (f"{{code: {HOT}, key: ansible_host, reason: known}}", ["doubtful address"]),
-        (f"{{code: {LOW}, key: 'site_users[0].uid', reason: known}}", ["doubtful uid"]),
-        (f"{{code: {LOW}, key: 'site_users[0]', reason: known}}", ["doubtful uid"]),
+        (f"{{code: {LOW}, key: 'site_users[alice].uid', reason: known}}", ["doubtful uid"]),
+        (f"{{code: {LOW}, key: 'site_users[alice]', reason: known}}", ["doubtful uid"]),
         (f"{{code: {LOW}, key: site_users, reason: known}}", ["doubtful uid"]),
     ],
 )
@@ -93,7 +93,7 @@ def test_acknowledged_warning_keeps_its_reason(
     assert found(doubted) == [(m, "known" if m in accepted else "") for m in messages]
 
 
-@pytest.mark.parametrize("key", ["site_user", "'site_users[1]'", "gpu0", "gpu03"])
+@pytest.mark.parametrize("key", ["site_user", "'site_users[bob]'", "gpu0", "gpu03"])
 def test_acknowledgement_of_nothing_is_a_warning(doubted: SiteFolder, key: str) -> None:
     acknowledge(doubted, f"{{code: {LOW}, key: {key}, reason: known}}")
     (unused,) = [w for w in doubted.load().warnings if w.code == "HPC1052"]
@@ -129,6 +129,13 @@ def test_what_cannot_be_acknowledged(folder: SiteFolder, number: str, says: str,
     assert problem.code == code
     assert problem.where is not None
     assert problem.where.line == folder.line(SITE, f"code: {number}")
+
+
+def test_acknowledgement_by_position_is_refused(doubted: SiteFolder) -> None:
+    """A user who is added above would inherit it."""
+    acknowledge(doubted, f"{{code: {LOW}, key: 'site_users[0].uid', reason: known}}")
+    problem = next(p for p in doubted.problems() if p.code == "HPC1053")
+    assert problem.hint == "name it: key: site_users[alice].uid"
 
 
 def test_acknowledgement_needs_a_reason(folder: SiteFolder) -> None:
