@@ -7,7 +7,7 @@ from hpcsite.errors import Problem
 from hpcsite.site.draft import Draft
 from hpcsite.site.model import User
 from hpcsite.site.names import did_you_mean
-from hpcsite.site.rules import associations, slurm_accounts
+from hpcsite.site.rules import associations, shares, slurm_accounts
 from hpcsite.site.sources import KeyPath
 
 # Debian policy 9.2.2 keeps 60000-64999 for packages (slurm is 64030); systemd's documentation of
@@ -152,4 +152,5 @@ RULES = (
     verify_user_is_present,
     *slurm_accounts.RULES,
     *associations.RULES,
+    *shares.RULES,
 )

@@ -90,7 +90,11 @@ site_nccl: {NCCL_DEBUG: WARN, NCCL_CROSS_NIC: 0}
 _SLURM = """\
 site_slurm_cluster_name: rich
 site_slurm_process_tracking: cgroup
-site_slurm_parameters: {MessageTimeout: 60, PriorityType: priority/multifactor}
+site_slurm_parameters:
+  MessageTimeout: 60
+  PriorityType: priority/multifactor
+  PriorityWeightFairshare: 100000
+  PriorityWeightQOS: 50000
 site_slurm_cgroup_parameters: {ConstrainSwapSpace: true}
 site_slurm_topology: tree
 site_node_groups:

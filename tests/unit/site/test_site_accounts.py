@@ -9,6 +9,12 @@ from tests.unit.site.mini import SiteFolder
 
 SITE, ACCOUNTS = "group_vars/all/site.yml", "group_vars/all/accounts.yml"
 SLURM = "group_vars/all/slurm.yml"
+WEIGHTS = """\
+site_slurm_parameters:
+  PriorityType: priority/multifactor
+  PriorityWeightFairshare: 1000
+  PriorityWeightQOS: 1000
+"""
 Edit = tuple[str, str, str]
 TREE = """\
 site_qos:
@@ -41,6 +47,7 @@ site_associations:
 def charged(folder: SiteFolder) -> SiteFolder:
     """Give the valid site with a tree of accounts."""
     folder.write(ACCOUNTS, TREE)
+    folder.edit(SLURM, "", WEIGHTS)
     folder.edit(SITE, "    uid: 2001\n", "    uid: 2001\n    accounts: [physics, chemistry]\n")
     folder.edit(SITE, "    uid: 2002\n", "    uid: 2002\n    accounts: [chemistry]\n")
     return folder
@@ -109,6 +116,43 @@ BAD = (
         "default_qos: normal",
         "the default QOS normal is not among high",
         "HPC1515",
+    ),
+    (
+        "list without the inherited default QOS",
+        put(
+            "chemistry\n    parent: science\n", "chemistry\n    parent: physics\n    qos: [high]\n"
+        ),
+        "qos: [high]",
+        "high leaves out normal, the default QOS that comes down from the account physics",
+        "HPC1525",
+    ),
+    (
+        "association without the inherited default QOS",
+        put("    fairshare: 5\n", "    fairshare: 5\n    qos: [high]\n"),
+        "qos: [high]",
+        "high leaves out normal, the default QOS that comes down from the account physics",
+        "HPC1525",
+    ),
+    (
+        "shares without weight",
+        (SLURM, "  PriorityWeightFairshare: 1000\n", ""),
+        "fairshare: 60",
+        "fairshare has no effect: PriorityWeightFairshare is 0",
+        "HPC1526",
+    ),
+    (
+        "priorities without weight",
+        (SLURM, "  PriorityWeightQOS: 1000\n", "  PriorityWeightQOS: 0\n"),
+        "priority: 10",
+        "priority has no effect: PriorityWeightQOS is 0",
+        "HPC1526",
+    ),
+    (
+        "weights that priority/basic does not know",
+        (SLURM, "priority/multifactor", "priority/basic"),
+        "fairshare: 60",
+        "fairshare has no effect",
+        "HPC1526",
     ),
     (
         "unknown account of a user",
@@ -260,7 +304,7 @@ def test_verification_may_lack_an_account(folder: SiteFolder, enforce: str) -> N
 def test_users_need_no_account_where_none_is_asked_for(charged: SiteFolder) -> None:
     charged.edit(SITE, "    accounts: [chemistry]\n", "")
     assert [problem.code for problem in found(charged)] == ["HPC1520"]
-    charged.edit(SLURM, "", "site_slurm_parameters: {AccountingStorageEnforce: none}\n")
+    charged.edit(SLURM, WEIGHTS, f"{WEIGHTS}  AccountingStorageEnforce: none\n")
     assert "HPC1520" not in [problem.code for problem in found(charged)]
 
 
