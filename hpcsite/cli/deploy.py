@@ -12,6 +12,7 @@ from hpcsite.cli import console
 from hpcsite.cli.verifying import ended_like_interrupt, listener
 from hpcsite.deploy.deploy import deploy
 from hpcsite.deploy.features import not_applied, require_deployed_features
+from hpcsite.deploy.lock import site_lock
 from hpcsite.deploy.options import LAYERS, Options
 from hpcsite.deploy.outcome import Outcome
 from hpcsite.deploy.plan.make import make_plan
@@ -94,10 +95,12 @@ def command(
         verbosity=verbose,
         rotate_munge_key=rotate_munge_key,
     )
-    if plan_file:
-        options = _planned(site, options, plan_file)
     out = console.stderr() if as_json else console.stdout()
-    outcome = deploy(site, options, make_progress(console.stderr(), out, verbosity=verbose))
+    # Nobody deploys between the look at a plan and the deploy of it.
+    with site_lock(site.name):
+        if plan_file:
+            options = _planned(site, options, plan_file)
+        outcome = deploy(site, options, make_progress(console.stderr(), out, verbosity=verbose))
     out.print(recap(outcome, folder=Path.cwd()), end="")
     run: Run | None = None
     error: BaseException | None = None

@@ -18,13 +18,16 @@ from hpcsite.paths import site_state_dir
 def site_lock(site_name: str) -> Iterator[None]:
     """Hold the site's lock; the kernel releases it with the process, however that ends.
 
+    A process may take it again while it has it: a plan that is looked at, and the deploy of it, are
+    one thing, between which nobody else deploys.
+
     Raises `CouldNotRunError`, which names the holder, when another deploy has it.
     """
     folder = site_state_dir(site_name)
     holder = folder / "deploy.holder.json"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FileLock(folder / "deploy.lock", mode=0o600)
+        lock = FileLock(folder / "deploy.lock", mode=0o600, is_singleton=True)
         lock.acquire(blocking=False)
     except Timeout:
         raise CouldNotRunError(
@@ -37,9 +40,11 @@ def site_lock(site_name: str) -> Iterator[None]:
             hint="set HPCSITE_STATE_DIR to a folder that you may write to",
         ) from error
     try:
-        holder.write_text(json.dumps(_ourselves()), encoding="utf-8")
+        if lock.lock_counter == 1:
+            holder.write_text(json.dumps(_ourselves()), encoding="utf-8")
         yield
-        holder.unlink(missing_ok=True)
+        if lock.lock_counter == 1:
+            holder.unlink(missing_ok=True)
     finally:
         lock.release()
 
