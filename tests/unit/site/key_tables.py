@@ -8,9 +8,11 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from hpcsite.paths import content_dir
 from hpcsite.site.explain import in_yaml, model_in
 from hpcsite.site.groups import FEATURES
 from hpcsite.site.model import HostKeys, SiteKeys
@@ -66,6 +68,47 @@ def _groups() -> str:
     return "\n".join(lines)
 
 
+def _role_keys() -> Iterator[str]:
+    """Write the keys of each role, but for those of the role `site`, which are above."""
+    yield from ("", "## Keys of roles", "")
+    yield "They may differ between hosts: set them in `group_vars/` or `host_vars/`. A default of other"
+    yield "keys is worked out from these."
+    for path in sorted(content_dir().glob("roles/*/meta/argument_specs.yml")):
+        role = path.parents[1].name
+        specs = yaml.safe_load(path.read_text("utf-8"))["argument_specs"]
+        options: dict[str, dict[str, Any]] = {}
+        for entry in specs.values():
+            options |= entry.get("options") or {}
+        public = {
+            name: option
+            for name, option in sorted(options.items())
+            if not name.startswith(("__", "site_"))
+        }
+        if public:
+            yield from ("", f"### {role}", "", *_HEAD)
+            yield from (_role_row(name, option) for name, option in public.items())
+
+
+def _role_row(name: str, option: dict[str, Any]) -> str:
+    kind = {"str": "text", "int": "whole number", "bool": "true or false", "path": "path"}.get(
+        option.get("type", "str"), option.get("type", "str")
+    )
+    if choices := option.get("choices"):
+        kind = " or ".join(f"`{choice}`" for choice in choices)
+    default = option.get("default")
+    if option.get("required"):
+        said = "must be set"
+    elif default is None:
+        said = ""
+    elif isinstance(default, str) and "{{" in default:
+        said = "from other keys"
+    else:
+        said = f"`{yaml.safe_dump(default, default_flow_style=True).splitlines()[0]}`"
+    words = option.get("description", "")
+    text = " ".join(words) if isinstance(words, list) else words
+    return f"| `{name}` | {kind} | {said} | {' '.join(text.split()).replace('|', chr(92) + '|')} |"
+
+
 def _reference() -> Iterator[str]:
     yield "# Keys of the site, one by one"
     yield ""
@@ -77,6 +120,7 @@ def _reference() -> Iterator[str]:
         if model := model_in(field.annotation):
             yield from ("", f"## site_{name}", "", _kind(field), "", _doc(model), "")
             yield from (*_HEAD, *_deep(model))
+    yield from _role_keys()
 
 
 def _kind(field: FieldInfo) -> str:
