@@ -71,8 +71,8 @@ def _groups() -> str:
 def _role_keys() -> Iterator[str]:
     """Write the keys of each role, but for those of the role `site`, which are above."""
     yield from ("", "## Keys of roles", "")
-    yield "They may differ between hosts: set them in `group_vars/` or `host_vars/`. A default of other"
-    yield "keys is worked out from these."
+    yield "They may differ between hosts: set them in `group_vars/` or `host_vars/`. A default from"
+    yield "other keys is worked out from these."
     for path in sorted(content_dir().glob("roles/*/meta/argument_specs.yml")):
         role = path.parents[1].name
         specs = yaml.safe_load(path.read_text("utf-8"))["argument_specs"]
