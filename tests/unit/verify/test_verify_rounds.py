@@ -28,6 +28,41 @@ def test_there_are_as_few_rounds_as_can_be(nodes: list[str]) -> None:
     assert len(rounds_of(nodes)) == (0 if count < 2 else count - 1 + count % 2)
 
 
+@pytest.mark.parametrize("count", [255, 256, 511, 512])
+def test_large_clusters_have_whole_schedules(count: int) -> None:
+    rounds = rounds_of([f"gpu{n:04}" for n in range(count)])
+    assert len(rounds) == count - 1 + count % 2
+    assert len({frozenset(pair) for pairs in rounds for pair in pairs}) == count * (count - 1) // 2
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_pairs_below_one_leaf_meet_first(leaves: int, size: int) -> None:
+    leaf_of = {f"n{leaf}x{place}": f"leaf{leaf}" for leaf in range(leaves) for place in range(size)}
+    nodes = list(leaf_of)
+    rounds = rounds_of(nodes, leaf_of)
+    count = len(nodes)
+    assert len(rounds) == (0 if count < 2 else count - 1 + count % 2)
+    met = [frozenset(pair) for pairs in rounds for pair in pairs]
+    assert sorted(map(sorted, met)) == sorted(map(sorted, combinations(nodes, 2)))
+    for pairs in rounds:
+        members = [node for pair in pairs for node in pair]
+        assert len(members) == len(set(members))
+    crossing = [sum(leaf_of[a] != leaf_of[b] for a, b in pairs) for pairs in rounds]
+    if size % 2 == 0 and leaves > 1:
+        assert crossing[: size - 1] == [0] * (size - 1)
+    assert crossing == sorted(crossing)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+def test_leaves_of_any_sizes_lose_no_pair(sizes: list[int]) -> None:
+    leaf_of = {f"n{leaf}x{n}": f"l{leaf}" for leaf, size in enumerate(sizes) for n in range(size)}
+    rounds = rounds_of(list(leaf_of), leaf_of)
+    met = [frozenset(pair) for pairs in rounds for pair in pairs]
+    assert sorted(map(sorted, met)) == sorted(map(sorted, combinations(leaf_of, 2)))
+    count = len(leaf_of)
+    assert len(rounds) == (0 if count < 2 else count - 1 + count % 2)
+
+
 def faults(nodes: list[str], bad: set[str]) -> tuple[dict[Pair, str], list[Pair]]:
     pairs = list(combinations(nodes, 2))
     wrong = {pair: "no traffic" for pair in pairs if bad & set(pair)}

@@ -1,0 +1,1 @@
+"""Judging what was measured: outliers, culprits, references, scaling. Pure functions."""
