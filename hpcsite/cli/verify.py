@@ -44,7 +44,7 @@ def print_list() -> None:
     """Print all suites and their checks."""
     screen = console.stdout()
     for suite, checks in SUITES.items():
-        note = "" if suite in DEFAULT_SUITES else "  (only when named; run after a deploy)"
+        note = "" if suite in DEFAULT_SUITES else "  (only when named)"
         screen.print(f"{suite}{note}", markup=False)
         for check in checks:
             screen.print(f"  {check.name:<14} {check.about}", markup=False)

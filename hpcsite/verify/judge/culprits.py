@@ -119,7 +119,7 @@ class _Case:
             ends = known if known[0] != known[-1] else known[:1]
             least, most = f"{ends[0]:.3g}", f"{ends[-1]:.3g}"
             reached = least if least == most else f"{least} to {most}"
-            said.append(f"{what} reach {reached} {self.unit}".rstrip())
+            said.append(f"{what} reached {reached} {self.unit}".rstrip())
         if failed:
             said.append(f"{failed} failed" if known else f"{what} failed")
         if self.healthy is not None:

@@ -102,12 +102,26 @@ class FakeSlurm:
     jobs: dict[int, Job] = field(default_factory=dict)
     forgotten: set[int] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    # Answers jobs on pairs of nodes, from the command's words.
+    pairs: Callable[[list[str]], str] | None = None
+    # Further nodes, which are as the first one of `nodes`.
+    more: tuple[str, ...] = ()
 
     def run(self, host: Host, argv: Sequence[str], *, user: str | None, timeout_s: float) -> Answer:
         line = shlex.join(argv)
         self.asked.append(line)
         rc, out, err = self._answer(host, list(argv), line)
         return Answer(tuple(argv), host.name, user, rc, out, err, 1000.0, 0.01)
+
+    @property
+    def shown(self) -> str:
+        """What scontrol shows of all nodes."""
+        known = json.loads(fixture(self.nodes)) if self.more else {}
+        for name in self.more:
+            known["nodes"].append(
+                known["nodes"][0] | {"name": name, "hostname": name, "address": name}
+            )
+        return json.dumps(known) if self.more else fixture(self.nodes)
 
     def interrupt(self) -> None: ...
 
@@ -117,6 +131,8 @@ class FakeSlurm:
         for piece, answer in self.answers.items():
             if piece in line:
                 return (0, answer, "") if isinstance(answer, str) else answer
+        if self.pairs is not None and "pairs" in argv:
+            return 0, self.pairs(argv), ""
         return 0, self._healthy(host, argv, line), ""
 
     def _healthy(self, host: Host, argv: list[str], line: str) -> str:
@@ -134,7 +150,7 @@ class FakeSlurm:
         if "scontrol update" in line and self.end_at_limit:
             self._finish(int(argv[2].partition("=")[2]), "TIMEOUT")
         if "scontrol show nodes" in line:
-            return fixture(self.nodes)
+            return self.shown
         if line == "date +%s.%N":
             return "1000.005\n"
         return ""
@@ -253,7 +269,7 @@ def context_for(
     core = Core(site, slurm, host, "alice", chosen, "run", folder)
     cluster = Cluster(
         site,
-        read_nodes(fixture(slurm.nodes)),
+        read_nodes(slurm.shown),
         read_up_partitions(fixture("partitions.json")),
         read_config(slurm.answers.get("config", "") or fixture("config.txt")),  # type: ignore[arg-type]
         chosen.partition,

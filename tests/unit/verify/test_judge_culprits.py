@@ -57,7 +57,7 @@ def test_slow_node_of_three_is_likely_for_it_may_be_two_links() -> None:
         name="gpu02",
         nodes="gpu02",
         certainty=Certainty.LIKELY,
-        because="2 of 2 pairs with gpu02 reach 9.4 Gb/s, healthy ones 92 Gb/s",
+        because="2 of 2 pairs with gpu02 reached 9.4 Gb/s, healthy ones 92 Gb/s",
     )
 
 
@@ -138,7 +138,7 @@ def test_latency_is_worse_where_it_is_higher() -> None:
     (culprit,) = culprits(values, LOWER, unit="us", rail="mlx5_1")
     assert culprit.name == "gpu02"
     assert culprit.because == (
-        "3 of 3 pairs with gpu02 reach 40 us, healthy ones 2 us (rail mlx5_1)"
+        "3 of 3 pairs with gpu02 reached 40 us, healthy ones 2 us (rail mlx5_1)"
     )
 
 
