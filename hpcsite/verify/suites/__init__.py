@@ -15,6 +15,7 @@ from hpcsite.verify.suites import (
     smoke,
     storage,
     submission,
+    training,
 )
 
 SUITES: dict[str, tuple[Check, ...]] = {
@@ -30,6 +31,7 @@ SUITES: dict[str, tuple[Check, ...]] = {
     "fabric": fabric.CHECKS,
     "mpi": mpi.CHECKS,
     "storage": storage.CHECKS,
+    "training": training.CHECKS,
     "smoke": smoke.CHECKS,
 }
 DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage")
