@@ -36,6 +36,14 @@ def test_training_runs_on_both_nodes_and_is_right(site: LabSite) -> None:
         assert speed["value"] > 0
 
 
+def test_scaling_is_measured_and_not_judged_in_a_lab(site: LabSite) -> None:
+    found = verify(site, "scaling")["scaling/weak"]
+    assert found["status"] == "PASS", found["reason"]
+    assert "share one computer" in found["reason"]
+    counts = {m["at"].get("node_count") for m in found["measurements"] if m["name"] == "work"}
+    assert counts == {1, 2}
+
+
 def test_a_node_without_torch_is_named(site: LabSite) -> None:
     hidden = "/usr/lib/python3/dist-packages/torch"
     site.ssh("gpu02", f"mv {hidden} {hidden}.away")

@@ -12,6 +12,7 @@ from hpcsite.verify.suites import (
     isolation,
     mpi,
     node,
+    scaling,
     smoke,
     storage,
     submission,
@@ -32,6 +33,7 @@ SUITES: dict[str, tuple[Check, ...]] = {
     "mpi": mpi.CHECKS,
     "storage": storage.CHECKS,
     "training": training.CHECKS,
+    "scaling": scaling.CHECKS,
     "smoke": smoke.CHECKS,
 }
 DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage")

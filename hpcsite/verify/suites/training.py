@@ -66,6 +66,7 @@ def _find(context: Context, mode: str) -> Finding:
         why = f"torch {oldest.version} on {oldest.node} has no fully_shard, which 2.6 brought"
         return Finding(Status.SKIP, why, nodes)
     tally.wrong += uneven(context, found, nodes)
+    tally.unknown += [one.why_not for one in found.values() if not one.asked]
     plan = trainer.plan_of(context, targets)
     outcome = trainer.train(context, plan, mode)
     said = outcome.training
@@ -96,7 +97,7 @@ def uneven(context: Context, found: dict[str, trainer.Torch], nodes: Sequence[st
     mates = [node for node in group if context.cluster.group_of(node)[0] in peers]
     faults: dict[str, list[str]] = {}
     for node in sorted(mates):
-        if not found[node].version:
+        if not found[node].version and found[node].asked:
             faults.setdefault(f": {found[node].why_not}, which others have", []).append(node)
     versions = {found[node].version for node in nodes}
     if len(versions) > 1:
