@@ -14,7 +14,7 @@ UNIT := $(BIN)/pytest --numprocesses auto --dist worksteal
 MOLECULE := env PATH="$(CURDIR)/$(BIN):$$PATH" molecule --base-config .config/molecule/config.yml
 
 .PHONY: help setup lab lab-down vmlab vmlab-down check unit test test-lab test-vm test-vm-faults
-.PHONY: test-scenario wheel bench bench-vm lock clean
+.PHONY: test-scenario test-training wheel bench bench-vm lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test-vm: setup  ## Molecule's scenario vm: the lab of virtual machines, without 
 
 test-vm-faults: setup  ## The VM lab itself under faults: taken ports, killed machines.
 	$(BIN)/pytest -m vm tests/integration
+
+test-training: setup  ## PyTorch in the lab, trained through Slurm: needs root, 2 minutes.
+	$(SUDO) $(BIN)/pytest -m training tests/integration
 
 unit: setup  ## Unit and golden tests only.
 	$(UNIT)

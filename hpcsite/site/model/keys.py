@@ -7,7 +7,15 @@ from pydantic.config import JsonDict
 
 from hpcsite.site.model.accounts import Account, Association, Group, User
 from hpcsite.site.model.acknowledgement import Acknowledgement
-from hpcsite.site.model.base import NCCL_NAME, Frozen, LoginName, Name, ParameterName, Scalar
+from hpcsite.site.model.base import (
+    ABSOLUTE,
+    NCCL_NAME,
+    Frozen,
+    LoginName,
+    Name,
+    ParameterName,
+    Scalar,
+)
 from hpcsite.site.model.lab import Lab
 from hpcsite.site.model.monitoring import Monitoring
 from hpcsite.site.model.network import Fabric, Network, Switch
@@ -38,6 +46,13 @@ class SiteKeys(Frozen):
     )
     verify_user: LoginName | None = Field(
         None, description="one of site_users; runs `hpcsite verify`"
+    )
+    verify_python: str | None = Field(
+        None,
+        pattern=ABSOLUTE,
+        description="a Python with torch on the compute nodes, for `hpcsite verify training`; "
+        "not set: python3",
+        examples=["/opt/pytorch/bin/python"],
     )
     groups: tuple[Group, ...] = Field((), description="Unix groups")
     users: tuple[User, ...] = Field((), description="users")

@@ -12,10 +12,12 @@ from hpcsite.verify.suites import (
     isolation,
     mpi,
     node,
+    scaling,
     smoke,
     storage,
     submission,
     tcp,
+    training,
 )
 
 SUITES: dict[str, tuple[Check, ...]] = {
@@ -32,6 +34,8 @@ SUITES: dict[str, tuple[Check, ...]] = {
     "mpi": mpi.CHECKS,
     "storage": storage.CHECKS,
     "tcp": tcp.CHECKS,
+    "training": training.CHECKS,
+    "scaling": scaling.CHECKS,
     "smoke": smoke.CHECKS,
 }
 DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage")

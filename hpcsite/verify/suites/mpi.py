@@ -17,8 +17,7 @@ from hpcsite.verify.results import Direction, Measurement, Status
 from hpcsite.verify.suites import needs
 from hpcsite.verify.transport import TIMED_OUT, Answer
 
-_SOURCES = ("self.h", "collectives.c", "pingpong.c")
-_PROGRAMS = ("collectives", "pingpong")
+_SOURCES = ("self.h", "collectives.c", "pingpong.c", "scaling.c")
 # Most of it is for the start: an emulated node takes half a minute to load Open MPI.
 _RUN_S = 90
 # Compiles in a private folder, which the run removes at its end.
@@ -30,7 +29,7 @@ mkdir -m 700 "$1" && cd "$1" || exit 9
 echo "folder=$1"
 shift
 while [ $# -gt 0 ]; do printf %s "$2" | base64 -d >"$1" || exit 9; shift 2; done
-for program in collectives pingpong; do
+for program in collectives pingpong scaling; do
   mpicc -O2 -std=c99 -D_GNU_SOURCE -o "$program" "$program.c" & pids="$pids $!"
 done
 for pid in $pids; do wait "$pid" || exit 8; done
