@@ -11,7 +11,7 @@ class Acknowledgement(Frozen):
     code: str = Field(pattern=CODE, description="the warning's code", examples=["HPC1401"])
     key: str | None = Field(
         None,
-        description="key or host that the warning names, entries of lists by their names "
-        "(`site_users[alice]`); not set: all warnings of the code",
+        description="key or host that the warning names; not set: all warnings of the code",
+        examples=["site_users[alice].uid"],
     )
     reason: str = Field(pattern=NOT_BLANK, description="why it is accepted")

@@ -1,5 +1,6 @@
 """One deploy a site at a time, and a plan with its deploy as one."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,9 @@ def other() -> str:
 
 def test_another_process_hears_who_has_the_lock() -> None:
     with site_lock("lab"):
-        assert "another deploy of the site lab is running: pid " in other()
+        assert f"another deploy of the site lab is running: pid {os.getpid()} on " in other()
+        with site_lock("another"):
+            pass
     assert other() == "locked\n"
 
 

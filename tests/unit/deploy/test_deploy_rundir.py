@@ -54,14 +54,6 @@ def test_a_state_folder_that_cannot_be_written_is_an_error_with_a_hint(
         pass
 
 
-def test_the_lock_names_its_holder() -> None:
-    with site_lock("trial"), pytest.raises(CouldNotRunError) as caught, site_lock("trial"):
-        pass
-    assert f"pid {os.getpid()} on " in caught.value.message
-    with site_lock("trial"), site_lock("other"):
-        pass
-
-
 def _hold_and_die() -> None:
     with site_lock("trial"):
         os._exit(9)

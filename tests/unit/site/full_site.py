@@ -49,6 +49,7 @@ site_timezone: Europe/Berlin
 site_ntp_servers: [head]
 site_custom_groups: [mine]
 site_verify_user: alice
+site_verify_python: /opt/pytorch/bin/python
 site_groups:
   - {name: research, gid: 2000}
   - {name: gone, gid: 2001, state: absent}
