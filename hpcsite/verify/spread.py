@@ -76,22 +76,29 @@ def spread(
     *flags: str,
     name: str,
     driver: Sequence[str] = (),
+    runs_s: float = 0,
+    lasts_s: float = 0,
+    one_by_one: bool = False,
 ) -> dict[str, NodeAnswer]:
     """Run `command` in a job on each target; answers by node, none left out.
 
     A `driver` is a program on the submit host that is given the srun as its arguments. A node that
-    is busy is waited for as long as the run's patience lasts; when many do not answer, the last
-    nodes are not asked. Raises `NotMeasuredError` if the answers as a whole cannot be read.
+    is busy is waited for as long as the run's patience lasts. The command may run `runs_s` seconds
+    beyond what a short one takes, and takes `lasts_s` on a healthy node; when many do not answer,
+    the last nodes are not asked. Raises `NotMeasuredError` if the answers as a whole cannot be
+    read.
     """
     patience = int(context.options.wait_s)
     common = [
-        *context.job_flags(None, minutes=2),
+        *context.job_flags(None, minutes=2 + int(runs_s // 60)),
         "--ntasks=1",
         f"--immediate={max(patience, 1)}",
         *flags,
     ]
-    limit = patience + _ANSWER_S
-    budget = int(limit + _EACH_S * len(targets))
+    limit = int(patience + _ANSWER_S + runs_s)
+    at_once = 1 if one_by_one else min(max(_AT_ONCE, len(targets) // _NODES_PER_SRUN), _AT_MOST)
+    waves = -(-len(targets) // at_once)
+    budget = int(limit + _EACH_S * len(targets) + lasts_s * (waves - 1))
     script = _SCRIPT.format(
         limit=limit,
         budget=budget,
@@ -99,7 +106,7 @@ def spread(
         driver=shlex.join(driver),
         flags=shlex.join(common),
         command=shlex.join(command),
-        at_once=min(max(_AT_ONCE, len(targets) // _NODES_PER_SRUN), _AT_MOST),
+        at_once=at_once,
     )
     pairs = [word for target in targets for word in (target.name, target.partition)]
     argv = ["bash", "-c", script, "spread", *pairs]

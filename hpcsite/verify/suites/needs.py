@@ -7,6 +7,7 @@ the check that misses it, not a reason to skip it.
 from collections.abc import Callable
 
 from hpcsite.site.rdma import rdma_of
+from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.context import Context
 
 
@@ -49,3 +50,8 @@ def require_nodes(context: Context) -> None:
     So it reads as in the checks that name each node that is left out, and is shown once.
     """
     context.cluster.require_any()
+
+
+def light_on_all(context: Context) -> Claim:
+    """Claim a job of one CPU on every node."""
+    return Claim(frozenset(context.cluster.declared), Mode.LIGHT)

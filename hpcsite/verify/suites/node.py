@@ -1,26 +1,24 @@
 """Suite `node`: every node is there, is what its group declares, and is like its peers."""
 
+from collections.abc import Mapping
+
 from hpcsite.site.model import NodeGroup
 from hpcsite.slurm.hardware import configured_memory
 from hpcsite.slurm.node_records import SlurmNode
 from hpcsite.verify import survey
-from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.cluster import names
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, Tally
-from hpcsite.verify.results import Property, Status
+from hpcsite.verify.parsers.facts import Facts
+from hpcsite.verify.results import Status
 from hpcsite.verify.spread import spread
-from hpcsite.verify.suites import needs
+from hpcsite.verify.suites import needs, node_uniform
 from hpcsite.verify.suites.clocks import CLOCKS
-from hpcsite.verify.survey import Facts, Survey
+from hpcsite.verify.suites.needs import light_on_all
+from hpcsite.verify.survey import Survey
 
 _KIB_PER_MIB = 1024
-
-
-def light_on_all(context: Context) -> Claim:
-    """Return a job of one CPU on every node."""
-    return Claim(frozenset(context.cluster.declared), Mode.LIGHT)
 
 
 def find_state(context: Context) -> Finding:
@@ -55,18 +53,13 @@ def find_hardware(context: Context) -> Finding:
     for node in cluster.declared:
         known, facts = cluster.nodes.get(node), found.facts.get(node)
         if known is None or facts is None:
-            tally.unknown.append(not_surveyed(found, node))
+            tally.unknown.append(found.silent(node))
             continue
         group_name, group = cluster.group_of(node)
         faults = [*slurm_faults(known, group, facts), *own_faults(known, group, facts)]
         declared = f"group {group_name} declares " if group_name else "Slurm has "
         tally.wrong += [f"{node}: {declared}{fault}" for fault in faults]
     return tally.finding(cluster.declared)
-
-
-def not_surveyed(found: Survey, node: str) -> str:
-    """Why nothing is known of a node."""
-    return found.failed.get(node) or found.unknown.get(node) or f"{node} is not known to Slurm"
 
 
 def slurm_faults(known: SlurmNode, group: NodeGroup, facts: Facts) -> list[str]:
@@ -102,29 +95,6 @@ def own_faults(known: SlurmNode, group: NodeGroup, facts: Facts) -> list[str]:
     return faults
 
 
-def find_versions(context: Context) -> Finding:
-    """Compare versions over all hosts; those that differ from most are named."""
-    found = survey.survey(context)
-    properties = survey.properties(found.facts, context.site)
-    tally = Tally(odd_ones(properties), [*found.failed.values(), *found.unknown.values()])
-    if not found.facts:
-        tally.unknown.append("no host said its versions")
-    return tally.finding(found.facts, properties=properties)
-
-
-def odd_ones(properties: tuple[Property, ...]) -> list[str]:
-    """One sentence for each property that is not the same everywhere, or that nobody knows."""
-    said = []
-    for prop in properties:
-        if unknown := next((v.nodes for v in prop.variants if v.value == "unknown"), None):
-            said.append(f"{unknown} cannot tell its version of {prop.name}")
-        elif not prop.uniform:
-            most, *others = prop.variants
-            odd = ", ".join(f"{other.value} on {other.nodes}" for other in others)
-            said.append(f"{prop.name}: {odd}, but {most.value} on {most.nodes}")
-    return said
-
-
 def find_cuda(context: Context) -> Finding:
     """nvidia-smi lists a GPU in a job that has one, on every node that should have one."""
     found, cluster = survey.survey(context), context.cluster
@@ -133,7 +103,7 @@ def find_cuda(context: Context) -> Finding:
     tally = Tally()
     for node in cluster.gpu_declared:
         if node not in found.facts:
-            tally.unknown.append(not_surveyed(found, node))
+            tally.unknown.append(found.silent(node))
         elif "nvidia_smi" not in found.facts[node].values:
             tally.wrong.append(f"{node} has no nvidia-smi")
     asked = [t for t in cluster.gpu_targets if "nvidia_smi" in _values(found, t.name)]
@@ -152,12 +122,12 @@ def without_driver(found: Survey, nodes: tuple[str, ...]) -> Finding | None:
     """SKIP where no node has a driver or its tool, ERROR where that is not known of all."""
     if any({"driver", "nvidia_smi"} & _values(found, node).keys() for node in nodes):
         return None
-    if missing := [not_surveyed(found, node) for node in nodes if node not in found.facts]:
+    if missing := [found.silent(node) for node in nodes if node not in found.facts]:
         return Finding(Status.ERROR, "; ".join(dict.fromkeys(missing)), nodes)
     return Finding(Status.SKIP, "no CUDA device", nodes)
 
 
-def _values(found: Survey, node: str) -> dict[str, str]:
+def _values(found: Survey, node: str) -> Mapping[str, str]:
     return found.facts[node].values if node in found.facts else {}
 
 
@@ -187,14 +157,7 @@ CHECKS = (
         ANY,
         light_on_all,
     ),
-    Check(
-        "node",
-        "versions",
-        "Every host has the same operating system and kernel, and all of Slurm's the same Slurm.",
-        find_versions,
-        ANY,
-        light_on_all,
-    ),
+    *node_uniform.CHECKS,
     CLOCKS,
     Check(
         "node",

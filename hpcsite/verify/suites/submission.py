@@ -14,7 +14,7 @@ from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.results import Status
 from hpcsite.verify.suites import needs
 from hpcsite.verify.suites.bad_requests import find_bad_requests
-from hpcsite.verify.suites.node import light_on_all
+from hpcsite.verify.suites.needs import light_on_all
 
 # slurmctld looks for jobs over their time every 30 s (slurmctld/job_mgr.c, PERIODIC_TIMEOUT).
 _TIMEOUT_SEEN_S = 45
