@@ -6,7 +6,7 @@ in the middle between question and answer; half the round trip is what that can 
 the quickest of several exchanges counts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,7 +14,14 @@ from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, NotMeasuredError, Tally
-from hpcsite.verify.results import Direction, Measurement, Reference
+from hpcsite.verify.results import (
+    Certainty,
+    Culprit,
+    CulpritKind,
+    Direction,
+    Measurement,
+    Reference,
+)
 from hpcsite.verify.spread import spread
 from hpcsite.verify.suites import needs
 from hpcsite.verify.transport import Answer, UnreachableError
@@ -90,9 +97,42 @@ def find_clocks(context: Context) -> Finding:
     """Largest difference between any two clocks."""
     tally = Tally(unknown=list(context.cluster.blocked))
     offsets = _nodes(context, tally) | _others(context, tally)
-    if measured := judge(offsets, tally):
-        return tally.finding(offsets, measurements=[measured])
-    return tally.finding(offsets)
+    measured = judge(offsets, tally)
+    blamed = clock_culprits(offsets)
+    named = ",".join(culprit.name for culprit in blamed)
+    return tally.finding(
+        offsets,
+        measurements=[measured] if measured else [],
+        culprits=blamed,
+        remedy=f"`chronyc tracking` and `chronyc sources` on {named}: does it reach its servers?",
+    )
+
+
+def clock_culprits(offsets: Mapping[str, Offset]) -> tuple[Culprit, ...]:
+    """Name the clocks that are off the middle one by more than half the limit, the worst first.
+
+    Of two clocks none is the right one, nor of many that do not agree.
+    """
+    if len(offsets) < 2:
+        return ()
+    middle = median(clock.seconds for clock in offsets.values())
+    off = {
+        name: clock.seconds - middle
+        for name, clock in offsets.items()
+        if abs(clock.seconds - middle) - clock.error_s > LIMIT.value / 2
+    }
+    agree = len(offsets) - len(off)
+    sure = Certainty.CERTAIN if 2 * agree > len(offsets) and agree > 1 else Certainty.POSSIBLE
+    return tuple(
+        Culprit(
+            kind=CulpritKind.NODE,
+            name=name,
+            nodes=name,
+            certainty=sure,
+            because=f"its clock is off by {off[name]:+.3f} s from the middle of all",
+        )
+        for name in sorted(off, key=lambda each: -abs(off[each]))
+    )
 
 
 def judge(offsets: dict[str, Offset], tally: Tally) -> Measurement | None:

@@ -1,7 +1,14 @@
 import pytest
 
 from hpcsite.verify.findings import NotMeasuredError, Tally
-from hpcsite.verify.suites.clocks import CLOCKS, Offset, judge, offset, read_exchanges
+from hpcsite.verify.suites.clocks import (
+    CLOCKS,
+    Offset,
+    clock_culprits,
+    judge,
+    offset,
+    read_exchanges,
+)
 from tests.unit.verify.fakeslurm import FakeSlurm, Runner
 
 
@@ -23,6 +30,9 @@ def test_a_clock_that_is_off_is_named(run_check: Runner, off: float) -> None:
     (measured,) = result.measurements
     assert measured.value == pytest.approx(abs(off), abs=0.01)
     assert measured.meets is False
+    (culprit,) = result.culprits
+    assert (culprit.name, culprit.certainty) == ("gpu02", "certain")
+    assert "chronyc tracking" in result.remedy
 
 
 def test_a_small_difference_passes_and_is_reported(run_check: Runner) -> None:
@@ -75,3 +85,13 @@ def test_one_clock_alone_proves_nothing() -> None:
     tally = Tally()
     assert judge({"a": Offset(0, 0)}, tally) is None
     assert tally.finding().status == "ERROR"
+
+
+def test_of_two_clocks_none_is_the_right_one() -> None:
+    found = clock_culprits({"a": Offset(0, 0), "b": Offset(3, 0)})
+    assert {(one.name, one.certainty) for one in found} == {("a", "possible"), ("b", "possible")}
+    assert clock_culprits({"a": Offset(3, 0)}) == ()
+
+
+def test_no_clock_is_blamed_for_a_slow_answer() -> None:
+    assert clock_culprits({"a": Offset(0, 0), "b": Offset(0, 0), "c": Offset(0.6, 0.5)}) == ()
