@@ -171,8 +171,9 @@ LABS = {
         "10.61.8",
         _VM_SUITES,
         port_offset=1000,
-        # There is no CUDA, and four GPUs on two CPUs cannot all have a job.
-        skipped=frozenset({"node/cuda", "slurm/gpu_fill"}),
+        # There is no CUDA, four GPUs on two CPUs cannot all have a job, and no machine of a lab has
+        # PCIe of its own.
+        skipped=frozenset({"node/cuda", "node/pcie", "slurm/gpu_fill"}),
     ),
 }
 

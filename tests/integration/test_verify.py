@@ -95,11 +95,13 @@ def test_a_healthy_site_passes_in_time(inventory: Path) -> None:
     assert run["schema_version"] == 1
     assert Run.model_validate(run).summary.failed == 0
     skipped = {(one["suite"], one["check"]) for one in run["results"] if one["status"] == "SKIP"}
-    # The lab has neither RDMA nor NFS, and cgroups only where this computer's kernel hands them on.
+    # The lab has neither RDMA nor NFS nor PCIe, and cgroups only where this computer's kernel hands
+    # them on.
     lacking = {"fabric", "storage"}
-    assert {each for each in skipped if each[0] != "isolation"} == {("node", "cuda")} | {
-        (one["suite"], one["check"]) for one in run["results"] if one["suite"] in lacking
-    }
+    assert {each for each in skipped if each[0] != "isolation"} == {
+        ("node", "cuda"),
+        ("node", "pcie"),
+    } | {(one["suite"], one["check"]) for one in run["results"] if one["suite"] in lacking}
     assert found["cuda"]["reason"] == "no CUDA device"
     measured = {one["name"]: one for result in run["results"] for one in result["measurements"]}
     assert measured["latency"]["unit"] == "us"

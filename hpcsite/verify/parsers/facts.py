@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hpcsite.verify.parsers.pcie import PcieDevice, read_device
+
 UNKNOWN = "unknown"
 _VERSION = r"(\d+(?:\.\d+)+[\w.+~-]*)"
 # What a tool says before its version; the version is the last group.
@@ -50,6 +52,7 @@ class Facts:
     devices: tuple[str, ...] = ()
     nets: tuple[Net, ...] = ()
     parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    pcie: tuple[PcieDevice, ...] = ()
 
     def number(self, key: str) -> int:
         """Return a value as a number; 0 for one that the host did not say."""
@@ -60,7 +63,7 @@ class Facts:
 def read_facts(name: str, text: str) -> Facts:
     """Read the script's lines; lines of anybody else's are left out."""
     values: dict[str, str] = {}
-    devices, nets = [], []
+    devices, nets, pcie = [], [], []
     parts: dict[str, Counter[str]] = {}
     for line in text.splitlines():
         key, equals, value = line.partition("=")
@@ -69,11 +72,13 @@ def read_facts(name: str, text: str) -> Facts:
             devices.append(value)
         elif key == "net":
             nets += _net(value)
+        elif key == "pci":
+            pcie += [device] if (device := read_device(value)) else []
         elif key in ("hca", "nvme"):
             parts.setdefault(key, Counter())[" ".join(value.split())] += 1
         elif equals and value:
             values[key] = told(key, value)
-    return Facts(name, values, tuple(devices), tuple(nets), parts)
+    return Facts(name, values, tuple(devices), tuple(nets), parts, tuple(pcie))
 
 
 def told(key: str, text: str) -> str:

@@ -107,6 +107,24 @@ for device in /sys/class/nvme/nvme*; do
   { read -r model <"$device/model"; read -r firmware <"$device/firmware_rev"; } 2>/dev/null
   echo "nvme=$model $firmware"
 done
+# GPUs, adapters and NVMe drives, less virtual functions: widths, then speeds, of the link now, of the
+# device at most, of the port above at most.
+for device in /sys/bus/pci/devices/*; do
+  [ -e "$device/current_link_width" ] && [ ! -e "$device/physfn" ] || continue
+  class= vendor=
+  { read -r class <"$device/class"; read -r vendor <"$device/vendor"; } 2>/dev/null
+  case $class in 0x0200* | 0x0207* | 0x0300* | 0x0302* | 0x0108*) ;; *) continue ;; esac
+  said="${device##*/} $class $vendor"
+  for what in width speed; do
+    for file in current_link max_link ../max_link; do
+      line=
+      { read -r line <"$device/${file}_$what"; } 2>/dev/null
+      line=${line%% *}
+      said="$said ${line:--}"
+    done
+  done
+  echo "pci=$said"
+done
 ip -o -4 address show 2>/dev/null | while read -r _ name _ address _; do
   [ "$name" != lo ] || continue
   mtu= speed=

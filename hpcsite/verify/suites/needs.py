@@ -26,6 +26,13 @@ def gpus(context: Context) -> str:
     return "" if context.cluster.gpu_declared else "no node group of the site declares GPUs"
 
 
+def real_nodes(context: Context) -> str:
+    """Nodes with hardware of their own; a lab's machines share that of a computer."""
+    cluster = context.cluster
+    real = any(not cluster.group_of(node)[1].virtual for node in cluster.declared)
+    return "" if real else "all node groups are virtual: their hardware is not their own"
+
+
 def rdma_nodes(least: int) -> Callable[[Context], str]:
     """At least so many compute nodes that are to have RDMA."""
 

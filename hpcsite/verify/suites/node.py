@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 
-from hpcsite.site.model import NodeGroup
-from hpcsite.slurm.hardware import configured_memory
-from hpcsite.slurm.node_records import SlurmNode
 from hpcsite.verify import survey
 from hpcsite.verify.cluster import names
 from hpcsite.verify.context import Context
@@ -13,12 +10,10 @@ from hpcsite.verify.findings import Finding, Tally
 from hpcsite.verify.parsers.facts import Facts
 from hpcsite.verify.results import Status
 from hpcsite.verify.spread import spread
-from hpcsite.verify.suites import needs, node_uniform
+from hpcsite.verify.suites import needs, node_hardware, node_uniform
 from hpcsite.verify.suites.clocks import CLOCKS
 from hpcsite.verify.suites.needs import light_on_all
 from hpcsite.verify.survey import Survey
-
-_KIB_PER_MIB = 1024
 
 
 def find_state(context: Context) -> Finding:
@@ -44,55 +39,6 @@ def wrong_names(facts: dict[str, Facts]) -> list[str]:
         for name, known in facts.items()
         if known.values.get("hostname") != name
     ]
-
-
-def find_hardware(context: Context) -> Finding:
-    """Each compute node has in Slurm and by itself what its group declares."""
-    cluster, found = context.cluster, survey.survey(context)
-    tally = Tally()
-    for node in cluster.declared:
-        known, facts = cluster.nodes.get(node), found.facts.get(node)
-        if known is None or facts is None:
-            tally.unknown.append(found.silent(node))
-            continue
-        group_name, group = cluster.group_of(node)
-        faults = [*slurm_faults(known, group, facts), *own_faults(known, group, facts)]
-        declared = f"group {group_name} declares " if group_name else "Slurm has "
-        tally.wrong += [f"{node}: {declared}{fault}" for fault in faults]
-    return tally.finding(cluster.declared)
-
-
-def slurm_faults(known: SlurmNode, group: NodeGroup, facts: Facts) -> list[str]:
-    """Where Slurm's idea of a node differs from its group's declaration."""
-    faults = []
-    if hardware := group.hardware:
-        if known.cpus != hardware.cpus:
-            faults.append(f"{hardware.cpus} CPUs, Slurm has {known.cpus}")
-        least = configured_memory(hardware.memory_mib, group.memory_margin_percent)
-        if not least <= known.memory_mib <= hardware.memory_mib:
-            faults.append(
-                f"{hardware.memory_mib} MiB of memory, {least} MiB with its margin, "
-                f"Slurm has {known.memory_mib} MiB"
-            )
-    gpus = group.gpus.count if group.gpus else 0
-    if known.gres.get("gpu", 0) != gpus:
-        faults.append(f"{gpus} GPUs, Slurm has {known.gres.get('gpu', 0)}")
-    if group.gpus and len(facts.devices) != gpus:
-        faults.append(f"{gpus} GPUs, {group.gpus.device}* has {len(facts.devices)}")
-    return faults
-
-
-def own_faults(known: SlurmNode, group: NodeGroup, facts: Facts) -> list[str]:
-    """Where a node has less than Slurm was told; virtual nodes have what they have."""
-    if group.virtual:
-        return []
-    faults = []
-    cpus, memory_mib = facts.number("cpus"), facts.number("memory_kib") // _KIB_PER_MIB
-    if cpus < known.cpus:
-        faults.append(f"{known.cpus} CPUs, the node itself has {cpus}")
-    if memory_mib < known.memory_mib:
-        faults.append(f"{known.memory_mib} MiB of memory, the node itself has {memory_mib} MiB")
-    return faults
 
 
 def find_cuda(context: Context) -> Finding:
@@ -149,14 +95,7 @@ CHECKS = (
         ANY,
         light_on_all,
     ),
-    Check(
-        "node",
-        "hardware",
-        "Every compute node has the CPUs, memory and GPUs that its group declares.",
-        find_hardware,
-        ANY,
-        light_on_all,
-    ),
+    *node_hardware.CHECKS,
     *node_uniform.CHECKS,
     CLOCKS,
     Check(

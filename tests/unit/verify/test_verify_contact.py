@@ -45,7 +45,9 @@ def with_every_feature() -> Site:
         )
         for name, host in site.hosts.items()
     }
-    keys = site.keys.model_copy(update={"nfs_exports": (NfsExport(path="/shared"),)})
+    real = site.keys.node_groups["gpu"].model_copy(update={"virtual": False})
+    changes = {"nfs_exports": (NfsExport(path="/shared"),), "node_groups": {"gpu": real}}
+    keys = site.keys.model_copy(update=changes)
     return site.model_copy(update={"hosts": hosts, "keys": keys})
 
 

@@ -224,7 +224,8 @@ def test_an_odd_clock_source_is_found_in_a_run(run_check: Runner) -> None:
 
 
 def test_settings_that_nobody_tells_are_an_error(run_check: Runner) -> None:
-    result = run_check(SETTINGS_CHECK, FakeSlurm())
+    silent = {name: f"hostname={name}\n" for name in ("gpu01", "gpu02", "head", "login")}
+    result = run_check(SETTINGS_CHECK, FakeSlurm(surveys=silent))
     assert (result.status, result.reason) == (
         "ERROR",
         "no host said anything that can be compared",
