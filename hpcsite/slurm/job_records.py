@@ -33,7 +33,8 @@ _MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 class SlurmJob:
     """A job. `exit_code` is Slurm's pair, `7:0`: what it returned, the signal that ended it.
 
-    `comment` and `submitted` (seconds since the epoch) are of the queue; records have none.
+    `partition`, `comment` and times (seconds since the epoch, 0 for none) are of the queue; records
+    have none. `ends` is when it ended, or has to.
     """
 
     id: int
@@ -45,6 +46,9 @@ class SlurmJob:
     tres: dict[str, float]
     comment: str = ""
     submitted: int = 0
+    started: int = 0
+    ends: int = 0
+    partition: str = ""
 
     @property
     def state(self) -> str:
@@ -106,6 +110,9 @@ def _queued(entry: dict[str, Any]) -> SlurmJob:
         tres=read_tres(str(entry.get("tres_alloc_str") or "")),
         comment=str(entry.get("comment") or ""),
         submitted=_set_number(entry.get("submit_time")),
+        started=_set_number(entry.get("start_time")),
+        ends=_set_number(entry.get("end_time")),
+        partition=str(entry.get("partition") or ""),
     )
 
 

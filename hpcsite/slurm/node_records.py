@@ -152,6 +152,21 @@ def read_time_limits(text: str) -> dict[str, int]:
     return limits
 
 
+def read_over_time_limits(text: str) -> dict[str, int]:
+    """Minutes beyond a job's limit that a partition allows, where it says so; as `read_nodes`."""
+    if lines := _lines(text, "PartitionName"):
+        said = {_field(line, "PartitionName"): _field(line, "OverTimeLimit") for line in lines}
+        return {name: int(time) for name, time in said.items() if time.isdecimal()}
+    limits = {}
+    for entry in read_json(text).get("partitions") or ():
+        over = (entry.get("maximums") or {}).get("over_time_limit")
+        if isinstance(over, int):
+            limits[str(entry.get("name", ""))] = over
+        elif isinstance(over, dict) and over.get("set"):
+            limits[str(entry.get("name", ""))] = int(over.get("number") or 0)
+    return limits
+
+
 def _minutes(time: str) -> int:
     """`1-02:03:00` → 1563."""
     days, _, clock = time.rpartition("-")

@@ -14,6 +14,7 @@ from hpcsite.verify.suites import (
     node,
     smoke,
     storage,
+    stuck,
     submission,
 )
 
@@ -25,6 +26,7 @@ SUITES: dict[str, tuple[Check, ...]] = {
         *gres.CHECKS,
         *submission.CHECKS[1:],
         *accounting.CHECKS,
+        stuck.STUCK,
     ),
     "isolation": isolation.CHECKS,
     "fabric": fabric.CHECKS,

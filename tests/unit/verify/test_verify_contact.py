@@ -22,12 +22,12 @@ from hpcsite.verify.suites.smoke import CHECKS as SMOKE
 from tests.unit.verify.fakeslurm import FakeSlurm, context_for, make_site
 
 SMOKE_NODES, SMOKE_JOB = SMOKE
-# These two have something to say without any node.
+# These have something to say without any node.
 NEED_NODES = [
     check
     for suite in DEFAULT_SUITES
     for check in SUITES[suite]
-    if check.name not in ("bad_requests", "clocks")
+    if check.name not in ("bad_requests", "clocks", "stuck_jobs")
 ]
 SAID = "@ gpu01 Connection refused\n@ gpu02 yes\n"
 REFUSED = "gpu01 is IDLE in Slurm, but no slurmd answers login there: Connection refused"
