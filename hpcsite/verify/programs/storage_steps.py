@@ -50,6 +50,7 @@ def mounts(request: dict[str, Any]) -> dict[str, Any]:
     begin = time.monotonic()
     found = os.statvfs(path)
     said: dict[str, Any] = {"stat_ms": since(begin), "mount": mount_of(path), "tried": {}}
+    said["below"] = mount_of(*[path.resolve(), *path.resolve().parents])
     said["blocks"] = [found.f_frsize, found.f_blocks, found.f_bavail, found.f_files]
     home = Path(f"~{user}").expanduser()
     for folder in [*([home] if path in home.parents else []), path / user, path]:
@@ -65,17 +66,21 @@ def mounts(request: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def mount_of(path: Path) -> dict[str, str] | None:
-    """Read what the kernel has mounted there; the last one covers the others (proc(5))."""
-    found = None
-    real = str(path.resolve())
+def mount_of(*paths: Path) -> dict[str, str] | None:
+    """Read what the kernel has mounted there; the last one covers the others (proc(5)).
+
+    Of several paths, the first that is a mount counts.
+    """
+    wanted = [str(path.resolve()) for path in paths]
+    found: dict[str, dict[str, str]] = {}
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
         left, _, right = line.partition(" - ")
         words, more = left.split(" "), right.split(" ")
-        if unescaped(words[4]) == real and more[0] != "autofs":
+        if unescaped(words[4]) in wanted and more[0] != "autofs":
             keys = ("type", "source", "options")
-            found = {"flags": words[5], **dict(zip(keys, map(unescaped, more)))}  # noqa: B905 - 3.8
-    return found
+            said = {"flags": words[5], **dict(zip(keys, map(unescaped, more)))}  # noqa: B905 - 3.8
+            found[unescaped(words[4])] = said
+    return next((found[path] for path in wanted if path in found), None)
 
 
 def unescaped(text: str) -> str:

@@ -14,12 +14,17 @@ from hpcsite.verify.suites.storage_mounts import (
     find_mounts,
     writable_exports,
 )
+from hpcsite.verify.suites.storage_scratch import find_scratch
 from hpcsite.verify.suites.storage_squash import find_root_squash
 
 
 def _busy(context: Context) -> Claim:
     """Claim all hosts for one check at a time: they would wait for each other's jobs."""
     return Claim(frozenset(target.name for target in crew_of(context).targets), Mode.BUSY)
+
+
+def _own_disks(context: Context) -> Claim:
+    return Claim(frozenset(target.name for target in context.cluster.targets), Mode.BUSY)
 
 
 def two_hosts(context: Context) -> str:
@@ -90,5 +95,13 @@ CHECKS = (
         find_metadata,
         _WRITES,
         _busy,
+    ),
+    Check(
+        "storage",
+        "scratch",
+        "Each node's own disk is there, and as fast as those of its peers.",
+        find_scratch,
+        (needs.compute_nodes(1),),
+        _own_disks,
     ),
 )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import Tally
-from hpcsite.verify.fio import FioError, FioRun, read_fio
+from hpcsite.verify.parsers import UnreadableError
+from hpcsite.verify.parsers.fio import FioRun, read_fio
 from hpcsite.verify.session import Crew, Said, Session, fault, lead, step_id
 from hpcsite.verify.suites.storage_mounts import Folder, Mounts
 
@@ -75,52 +76,52 @@ def lead_nodes(
 
 
 def fio_runs(
-    context: Context, folder: Folder, session: Session, key: str, nodes: Sequence[str], tally: Tally
+    context: Context, path: str, session: Session, key: str, nodes: Sequence[str], tally: Tally
 ) -> dict[str, FioRun]:
     """Read what fio said on each node; faults go into the tally."""
-    said = session.of(step_id(folder.path, key))
+    said = session.of(step_id(path, key))
     runs = {}
     for node in nodes:
         answer = said.get(node)
         if answer is None or "silent" in answer:
-            tally.unknown.append(f"{node}: no answer to fio on {folder.path} ({key})")
+            tally.unknown.append(f"{node}: no answer to fio on {path} ({key})")
             continue
         if why := fault(answer):
             # Too slow for so much work is not yet wrong; a folder that hangs fails `mounts`.
             where = tally.unknown if "slow" in answer else tally.wrong
-            where.append(f"{node}: fio on {folder.path} ({key}): {why}")
+            where.append(f"{node}: fio on {path} ({key}): {why}")
             continue
         if "stdout" in answer:
-            file = f"fio-{key}-{node}{folder.path}".replace("/", "-").replace(" ", "-")
+            file = f"fio-{key}-{node}{path}".replace("/", "-").replace(" ", "-")
             context.evidence.keep(f"{file}.txt", answer["stdout"] + answer["stderr"])
         try:
             runs[node] = read_run(answer)
-        except FioError as error:
+        except UnreadableError as error:
             where = tally.wrong if failed_writing(answer) else tally.unknown
-            where.append(f"{node}: {folder.path} ({key}): {error}")
+            where.append(f"{node}: {path} ({key}): {error}")
     return runs
 
 
 def read_run(answer: Said) -> FioRun:
-    """Read one run; raises `FioError` for one that failed."""
+    """Read one run; raises `UnreadableError` for one that failed."""
     if "missing" in answer or answer["rc"] == 127:
-        raise FioError("fio is not installed; the role verify_tools installs it")
+        raise UnreadableError("fio is not installed; the role verify_tools installs it")
     errors = [line.strip() for line in answer["stderr"].splitlines() if line.strip()]
     if answer["rc"] and errors:
-        raise FioError(errors[0])
+        raise UnreadableError(errors[0])
     run = read_fio(answer["stdout"])
     if failed := [job.name for job in run.jobs.values() if job.error]:
-        raise FioError(f"fio failed in {', '.join(failed)}")
+        raise UnreadableError(f"fio failed in {', '.join(failed)}")
     if answer["rc"]:
-        raise FioError(f"fio ended with {answer['rc']}")
+        raise UnreadableError(f"fio ended with {answer['rc']}")
     return run
 
 
 def lacking(
-    folder: Folder, name: str, runs: Mapping[str, FioRun], jobs: Mapping[str, object]
+    path: str, name: str, runs: Mapping[str, FioRun], jobs: Mapping[str, object]
 ) -> list[str]:
     """Say which runs tell nothing of a job that they had."""
-    return [f"{node}: {folder.path}: fio tells nothing of {name}" for node in runs.keys() - jobs]
+    return [f"{node}: {path}: fio tells nothing of {name}" for node in runs.keys() - jobs]
 
 
 def failed_writing(answer: Said) -> bool:

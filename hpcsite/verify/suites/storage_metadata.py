@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hpcsite.site.names import fold
 from hpcsite.verify.context import Context
 from hpcsite.verify.findings import Finding, Tally
-from hpcsite.verify.fio import FioRun, lacks_engine
+from hpcsite.verify.parsers.fio import FioRun, lacks_engine
 from hpcsite.verify.results import Direction, Measurement
 from hpcsite.verify.session import Said, step, step_id
 from hpcsite.verify.suites.storage_coherence import did_it, work_folder
@@ -45,7 +45,7 @@ def find_metadata(context: Context) -> Finding:
             if old := [n for n, one in said.items() if lacks_engine(one.get("stderr", ""))]:
                 notes.append(f"{', '.join(sorted(old))}: this fio has no engine {engine}")
                 continue
-            runs = fio_runs(context, folder, session, what, ring, tally)
+            runs = fio_runs(context, folder.path, session, what, ring, tally)
             measured += _operations(folder, what, ring, runs, tally)
     if not measured and not tally.wrong and not tally.unknown:
         tally.unknown += notes or ["no compute node could measure a shared folder"]
@@ -82,7 +82,7 @@ def _operations(
     folder: Folder, what: str, nodes: Sequence[str], runs: Mapping[str, FioRun], tally: Tally
 ) -> list[Measurement]:
     jobs = {node: run.jobs[what] for node, run in runs.items() if what in run.jobs}
-    tally.unknown += lacking(folder, what, runs, jobs)
+    tally.unknown += lacking(folder.path, what, runs, jobs)
     idle = [node for node, job in jobs.items() if job.iops <= 0]
     tally.wrong += [f"{node}: {folder.path}: fio did nothing in {what}" for node in idle]
     if idle or len(jobs) != len(nodes):

@@ -10,18 +10,21 @@ from hpcsite.site.model import NfsExport, Site
 from hpcsite.verify.cluster import Target
 from hpcsite.verify.evidence import Evidence
 from hpcsite.verify.findings import Tally
-from hpcsite.verify.fio import FioError, FioRun
+from hpcsite.verify.parsers import UnreadableError
+from hpcsite.verify.parsers.fio import FioRun
 from hpcsite.verify.session import Crew, Session, step_id
 from hpcsite.verify.suites.storage import CHECKS
 from hpcsite.verify.suites.storage_coherence import ahead, judge_coherence, judge_locks
 from hpcsite.verify.suites.storage_files import judge_files
 from hpcsite.verify.suites.storage_fio import Load, read_run
-from hpcsite.verify.suites.storage_load import bandwidths, throughput_argv
+from hpcsite.verify.suites.storage_load import bandwidths
 from hpcsite.verify.suites.storage_mounts import Folder, Mounts, judge, mount_faults
+from hpcsite.verify.suites.storage_patterns import fio_options
 from hpcsite.verify.suites.storage_squash import find_root_squash, judge_squash, read_squash
 from tests.unit.verify.fakeslurm import FakeSlurm, Runner, context_for, fixture, make_site
 
-MOUNTS, COHERENCE, LOCKS, SQUASH, FILES, THROUGHPUT, METADATA = CHECKS
+MOUNTS, COHERENCE, LOCKS, SQUASH, FILES, THROUGHPUT, METADATA, _SCRATCH = CHECKS
+SHARED = CHECKS[:-1]
 EROFS = 30
 NFS = {
     "flags": "rw,relatime",
@@ -60,7 +63,7 @@ def judged(site: Site, **said: dict[str, Any]) -> tuple[Mounts, Folder]:
     return found, judge(site, "alice", export, said, found)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+@pytest.mark.parametrize("check", SHARED, ids=lambda check: check.name)
 def test_a_site_without_exports_is_a_skip(run_check: Runner, check: object) -> None:
     result = run_check(check, FakeSlurm())
     assert (result.status, result.reason) == ("SKIP", "the site declares no site_nfs_exports")
@@ -358,7 +361,7 @@ def test_root_that_nobody_was_asked_of_is_no_pass(tmp_path: Path) -> None:
 
 
 def test_options_of_fio_are_in_order() -> None:
-    argv = throughput_argv(Load(16, 2, 50, 400))
+    argv = fio_options(Load(16, 2, 50, 400))
     assert argv.index("--direct=1") < argv.index("--name=sequential_write")
     assert argv.count("--stonewall") == 4
 
@@ -371,7 +374,7 @@ def test_a_run_of_fio_is_read() -> None:
 
 def test_a_run_of_fio_that_failed_in_silence_is_none() -> None:
     job = {"jobname": "x", "read": {"bw_bytes": 1, "total_ios": 1, "iops": 1}}
-    with pytest.raises(FioError, match="fio ended with 1"):
+    with pytest.raises(UnreadableError, match="fio ended with 1"):
         read_run({"rc": 1, "stdout": json.dumps({"jobs": [job]}), "stderr": ""})
 
 
