@@ -10,6 +10,7 @@ from hpcsite.verify.suites import (
     fabric,
     gres,
     isolation,
+    monitoring,
     mpi,
     node,
     smoke,
@@ -30,9 +31,10 @@ SUITES: dict[str, tuple[Check, ...]] = {
     "fabric": fabric.CHECKS,
     "mpi": mpi.CHECKS,
     "storage": storage.CHECKS,
+    "monitoring": monitoring.CHECKS,
     "smoke": smoke.CHECKS,
 }
-DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage")
+DEFAULT_SUITES = ("node", "slurm", "isolation", "fabric", "mpi", "storage", "monitoring")
 
 
 def choose(suites: Sequence[str], checks: Sequence[str] = ()) -> list[Check]:
