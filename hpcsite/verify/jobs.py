@@ -4,7 +4,9 @@ import re
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from hpcsite.site.names import fold
 from hpcsite.slurm.job_records import BUSY_REASONS, SlurmJob, read_accounting, read_queue
@@ -23,6 +25,7 @@ SRUN_BUSY = "Requested nodes are busy"
 RECORDED_WITHIN_S = 20.0
 # Of the time, at most one part in so many is spent asking slurmctld for the queue.
 _QUEUE_SHARE = 5
+_FORGOTTEN = "Invalid job id specified"
 _REPEAT = 'n=$1; shift; for i in $(seq "$n"); do "$@" || exit; done'
 
 # One job a node from one command; `$1` is a node, `$2` its partition.
@@ -103,11 +106,11 @@ def job_ids(text: str) -> list[int]:
 
 
 def queue(context: Context, since: float = 0.0) -> Jobs:
-    """Return the run's jobs as slurmctld knows them, ended ones too, as of a moment ago.
+    """Return the jobs that a check waits for as slurmctld knows them, as of a moment ago.
 
-    One question serves all checks, so that many checks ask slurmctld no more than one would; and
-    the longer it takes to answer, the less often it is asked. `since` is a time of
-    `time.monotonic`: what was asked before it is too old.
+    Of hundreds that ended before, slurmctld would still tell megabytes. One question serves all
+    checks, so that many ask slurmctld no more than one would, and less often the longer it takes to
+    answer. `since` is a time of `time.monotonic`: what was asked before is too old.
     """
     core = context.core
     with core.lock:
@@ -122,11 +125,16 @@ def queue(context: Context, since: float = 0.0) -> Jobs:
         if time.monotonic() > fresh_until or asked < since:
             asked = time.monotonic()
             argv = ["squeue", "--me", "--states=all", f"--name={core.job_name}", "--json"]
+            with core.lock:
+                watched = sorted(core.values.get("watched", ()))
+            if watched:
+                argv.append("--jobs=" + ",".join(map(str, watched)))
             answer = core.transport.run(core.host, argv, user=core.user, timeout_s=30)
             evidence.replace(answer, "squeue")
-            if not answer.ok:
+            # Of a single job that it forgot, squeue says so; of several, it leaves them out.
+            if not answer.ok and _FORGOTTEN not in answer.stderr:
                 raise NotMeasuredError(f"squeue: {answer.complaint}")
-            jobs = read_queue(answer.stdout)
+            jobs = read_queue(answer.stdout) if answer.ok else {}
             now = time.monotonic()
             fresh_until = now + max(POLL_S, (now - asked) * _QUEUE_SHARE)
             core.values["queue"] = (asked, fresh_until, jobs, evidence)
@@ -143,13 +151,35 @@ def wait(
     ended. A job that neither knows is missing from the answer. Raises `NotMeasuredError`.
     """
     wanted = tuple(ids)
-    end = time.monotonic() + timeout_s
+    with _watching(context, wanted):
+        return _watch(context, wanted, until, timeout_s)
+
+
+@contextmanager
+def _watching(context: Context, ids: Sequence[int]) -> Iterator[None]:
+    """Have `queue` ask for jobs."""
+    core = context.core
+    with core.lock:
+        core.values.setdefault("watched", Counter()).update(ids)
+    try:
+        yield
+    finally:
+        with core.lock:
+            core.values["watched"] -= Counter(ids)
+
+
+def _watch(
+    context: Context, wanted: Sequence[int], until: Callable[[SlurmJob], bool], timeout_s: float
+) -> Jobs:
+    begin = time.monotonic()
+    end = begin + timeout_s
     missing: set[int] = set()
     forgotten: Jobs = {}
     over = False
     while True:
-        jobs = forgotten | queue(context, end if over else 0.0)
-        # The queue may be older than a job that is missing from it; not so the second time.
+        # What was asked before the jobs were watched does not know them.
+        jobs = forgotten | queue(context, end if over else begin)
+        # slurmctld may yet learn of a job that is missing from it; not so the second time.
         if gone := missing.difference(jobs):
             forgotten |= _ended_before(context, gone)
             jobs |= forgotten

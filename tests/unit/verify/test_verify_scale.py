@@ -162,3 +162,23 @@ def test_what_a_job_is_at_the_end_of_the_wait_is_looked_up_then(
 
     context = context_for(tmp_path, Slow(jobs={1: job}))
     assert jobs.wait(context, [1], lambda job: job.ended, 45)[1].state == "TIMEOUT"
+
+
+def test_only_jobs_that_are_waited_for_are_asked_for(tmp_path: Path, clock: Clock) -> None:
+    done = {n: Job(n, ["--mem=64M"], "true", "COMPLETED", "gpu01") for n in (1, 2, 3)}
+    slurm = FakeSlurm(jobs=done)
+    context = context_for(tmp_path, slurm)
+    jobs.wait(context, [1, 2], lambda job: job.ended, 10)
+    clock.now += 1
+    jobs.wait(context, [3], lambda job: job.ended, 10)
+    asked = [line for line in slurm.asked if line.startswith("squeue")]
+    assert asked[0].endswith("--jobs=1,2")
+    assert asked[-1].endswith("--jobs=3")
+
+
+def test_a_job_that_slurmctld_forgot_is_looked_up_in_accounting(tmp_path: Path) -> None:
+    job = Job(7, ["--mem=64M"], "true", "COMPLETED", "gpu01")
+    slurm = FakeSlurm(jobs={7: job})
+    slurm.answers["squeue"] = (1, "", "slurm_load_jobs error: Invalid job id specified\n")
+    found = jobs.wait(context_for(tmp_path, slurm), [7], lambda job: job.ended, 10)
+    assert found[7].state == "COMPLETED"
