@@ -18,8 +18,8 @@ FLOOR = 0.1
 _MOSTLY = 0.75
 _PARTNERS = 4
 # The part of the best pairs from which the expected value is taken: with one bad node of three, two
-# of three pairs are bad, and with two of five, seven of ten.
-_BEST = 0.25
+# of three pairs are bad, and with two of four, five of six.
+_BEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def culprits(
     if not slow:
         return ()
     every = {frozenset(one.pair): one for one in values}
-    case = _Case(every, slow, expected_value(values, direction), direction, rail, unit)
+    sound = frozenset(node for key in every if key not in slow for node in key)
+    case = _Case(every, slow, sound, expected_value(values, direction), direction, rail, unit)
     found = list(_nodes(case))
     found += _leaves(case, leaf_of or {})
     found += _nodes(case, mostly=True)
@@ -87,10 +88,11 @@ _Key = frozenset[str]
 
 @dataclass
 class _Case:
-    """All pairs, and the slow ones that are not yet explained."""
+    """All pairs, the slow ones not yet explained, and the nodes that are well with somebody."""
 
     every: dict[_Key, PairValue]
     slow: dict[_Key, PairValue]
+    sound: frozenset[str]
     healthy: float | None
     direction: Direction
     rail: str
@@ -122,7 +124,7 @@ class _Case:
             said.append(f"{what} reached {reached} {self.unit}".rstrip())
         if failed:
             said.append(f"{failed} failed" if known else f"{what} failed")
-        if self.healthy is not None:
+        if known and self.healthy is not None:
             said.append(f"healthy ones {self.healthy:.3g} {self.unit}".rstrip())
         rail = f" (rail {self.rail})" if self.rail else ""
         return ", ".join(said) + rail
@@ -154,20 +156,12 @@ def _worst_node(case: _Case, *, mostly: bool) -> str | None:
             continue
         if mostly and len(mine) < _PARTNERS:
             continue
+        # Where its partners do no better among others, nothing sets it apart: all may be down.
+        if not any((key - {node}) <= case.sound for key in mine):
+            continue
         # Of equals, the one whose pairs are the slowest: the others are slow only with it.
         found.append((share, len(slow), -_total(case, slow), node))
-    if not found:
-        return None
-    best = max(found)
-    # All nodes alike: nothing sets one apart from the others.
-    if len(found) == len(case.nodes) and not mostly and len(found) > 2 and not _apart(found):
-        return None
-    return best[3]
-
-
-def _apart(found: Sequence[tuple[float, int, float, str]]) -> bool:
-    worst, second = sorted(found, reverse=True)[:2]
-    return worst[:3] != second[:3]
+    return max(found)[3] if found else None
 
 
 def _total(case: _Case, keys: Sequence[_Key]) -> float:

@@ -23,6 +23,14 @@ class TcpPair:
         """The slower one of both ways: what is limited on one side shows in one of them."""
         return min(self.to_gbit_s, self.from_gbit_s)
 
+    def better(self, other: "TcpPair") -> "TcpPair":
+        """Return the better figures of two tests of the same pair."""
+        return TcpPair(
+            min(self.latency_us, other.latency_us),
+            max(self.to_gbit_s, other.to_gbit_s),
+            max(self.from_gbit_s, other.from_gbit_s),
+        )
+
 
 def read_tcp_pair(text: str) -> TcpPair:
     """Read the figures.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from hpcsite.site.names import fold
 from hpcsite.site.rdma import Rdma
 from hpcsite.verify import fabric
-from hpcsite.verify.blame import told
+from hpcsite.verify.blame import culprits, told
 from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
@@ -168,7 +168,8 @@ def _pairs_finding(
     faults = {pair: "; ".join(one.faults) for pair, one in found.results.items() if one.faults}
     faults |= {pair: why for pair, why in slow.items() if pair not in faults}
     good = [pair for pair, one in found.results.items() if pair not in faults and sound(one)]
-    tally = Tally([*found.missing.values(), *told(faults, good)], list(found.unknown))
+    blamed = culprits(faults, good)
+    tally = Tally([*found.missing.values(), *told(faults, blamed)], list(found.unknown))
     for one in found.results.values():
         tally.unknown += one.unknown
     if not measured and not tally.wrong and not tally.unknown:
@@ -179,6 +180,7 @@ def _pairs_finding(
         fabric.wanted(context),
         reason="; ".join([*found.left_out, *([NO_REFERENCE] if free else [])]),
         measurements=measured,
+        culprits=blamed,
     )
 
 

@@ -17,7 +17,8 @@ from hpcsite.verify.results import Direction, Measurement, Status
 from hpcsite.verify.suites import needs
 from hpcsite.verify.transport import TIMED_OUT, Answer
 
-_SOURCES = ("self.h", "collectives.c", "pingpong.c", "scaling.c")
+# Programs that are compiled together, since whoever wants one of them wants the others.
+_SETS = (("collectives", "pingpong"), ("scaling",))
 # Most of it is for the start: an emulated node takes half a minute to load Open MPI.
 _RUN_S = 90
 # Compiles in a private folder, which the run removes at its end.
@@ -27,9 +28,10 @@ PATH=$PATH:/usr/lib64/openmpi/bin
 command -v mpicc >/dev/null || { echo missing; exit 0; }
 mkdir -m 700 "$1" && cd "$1" || exit 9
 echo "folder=$1"
-shift
+programs=$2
+shift 2
 while [ $# -gt 0 ]; do printf %s "$2" | base64 -d >"$1" || exit 9; shift 2; done
-for program in collectives pingpong scaling; do
+for program in $programs; do
   mpicc -O2 -std=c99 -D_GNU_SOURCE -o "$program" "$program.c" & pids="$pids $!"
 done
 for pid in $pids; do wait "$pid" || exit 8; done
@@ -45,19 +47,21 @@ class Programs:
     missing: bool = False
 
 
-def programs(context: Context) -> Programs:
-    """Return the programs, compiled once in a run."""
-    return context.shared("mpi", _compile)
+def programs(context: Context, program: str) -> Programs:
+    """Return a program with those of its set, compiled once in a run."""
+    chosen = next(names for names in _SETS if program in names)
+    return context.shared(f"mpi-{chosen[0]}", lambda inner: _compile(inner, chosen))
 
 
-def _compile(context: Context) -> Programs:
+def _compile(context: Context, chosen: tuple[str, ...]) -> Programs:
     folder = files("hpcsite.verify") / "programs"
     words = []
-    for name in _SOURCES:
+    for name in ("self.h", *(f"{program}.c" for program in chosen)):
         words += [name, base64.b64encode((folder / name).read_bytes()).decode()]
-    private = f"/tmp/{context.core.job_name}"  # noqa: S108 - made by mkdir, which refuses another's
+    # Made by mkdir, which refuses another's.
+    private = f"/tmp/{context.core.job_name}-mpi-{chosen[0]}"  # noqa: S108
     context.core.leftovers.append(private)
-    argv = ["bash", "-c", _COMPILE, "compile", private, *words]
+    argv = ["bash", "-c", _COMPILE, "compile", private, " ".join(chosen), *words]
     answer = context.user(argv, "compile", timeout_s=60)
     return read_compiled(answer)
 
@@ -106,7 +110,7 @@ def run(
     runs_s: float = _RUN_S,
 ) -> Answer | Finding:
     """Start a program by srun, in an environment; a finding where that much cannot be done."""
-    built = programs(context)
+    built = programs(context, program)
     if built.missing:
         return Finding(Status.SKIP, no_compiler(context), names(tuple(pair)))
     if built.fault:

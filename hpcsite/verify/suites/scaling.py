@@ -117,7 +117,7 @@ def _trained(context: Context, plan: trainer.Plan, targets: tuple[Target, ...]) 
 
 
 def _stepped(context: Context, targets: tuple[Target, ...]) -> Level:
-    built = mpi.programs(context)
+    built = mpi.programs(context, "scaling")
     if built.missing:
         raise NoProgramError(f"{trainer.no_torch(context)}; and {mpi.no_compiler(context)}")
     each = 2 if all(target.cpus > 1 for target in targets) else 1

@@ -5,8 +5,7 @@ from hpcsite.verify.claims import Claim, Mode
 from hpcsite.verify.context import Context
 from hpcsite.verify.engine import Check
 from hpcsite.verify.findings import Finding, Tally
-from hpcsite.verify.judge.culprits import culprits, slow_pairs
-from hpcsite.verify.results import Culprit, CulpritKind, Direction, Measurement
+from hpcsite.verify.results import Culprit, CulpritKind, Measurement
 from hpcsite.verify.suites import needs
 
 NO_REFERENCE = (
@@ -22,53 +21,37 @@ _REMEDY = {
 
 def find_bandwidth(context: Context) -> Finding:
     """Every pair passes TCP both ways, and none is much slower than the others."""
-    return _finding(context, "slower_gbit_s", Direction.HIGHER, "Gb/s")
+    return _finding(context, pairs_by_tcp.BANDWIDTH, "tcp_bandwidth", "Gb/s")
 
 
 def find_latency(context: Context) -> Finding:
     """Every pair answers over TCP, and none needs much longer than the others."""
-    return _finding(context, "latency_us", Direction.LOWER, "us")
+    return _finding(context, pairs_by_tcp.LATENCY, "tcp_latency", "us")
 
 
-def _finding(context: Context, name: str, direction: Direction, unit: str) -> Finding:
+def _finding(context: Context, name: str, called: str, unit: str) -> Finding:
     found = pairs_by_tcp.pairs(context)
-    values, floor = found.values(name), pairs_by_tcp.floor_of(context)
-    if direction is Direction.LOWER:
-        # Small numbers: a busy CPU alone doubles them.
-        floor = max(4 * floor, 1.0)
-    blamed = culprits(
-        values, direction, leaf_of=pairs_by_tcp.leaves(context), unit=unit, floor=floor
-    )
-    tally = Tally(unknown=list(found.unknown))
-    slow = slow_pairs(values, direction, floor=floor)
-    if slow:
-        tally.wrong += [said(each) for each in blamed]
-        tally.wrong += [f"{' and '.join(pair)}: {why}" for pair, why in found.faults.items()]
+    blamed = pairs_by_tcp.blamed(context, found, name, unit)
+    tally = Tally([said(each) for each in blamed], list(found.unknown))
+    tally.wrong += [f"{' and '.join(pair)}: {why}" for pair, why in found.faults.items()]
     if not found.figures and not tally.wrong and not tally.unknown:
         tally.unknown.append("no pair of nodes could be tried")
     return tally.finding(
         context.cluster.declared,
         reason="; ".join([*found.left_out, NO_REFERENCE]),
-        measurements=list(_measurements(found, name, direction, unit)),
+        measurements=[
+            Measurement(
+                name=called,
+                value=getattr(one, name),
+                unit=unit,
+                direction=pairs_by_tcp.DIRECTIONS[name],
+                at={"nodes": ",".join(pair)},
+            )
+            for pair, one in found.figures.items()
+        ],
         culprits=blamed,
         remedy=remedy(blamed[0]) if blamed else "",
     )
-
-
-def _measurements(
-    found: pairs_by_tcp.TcpPairs, name: str, direction: Direction, unit: str
-) -> list[Measurement]:
-    called = "tcp_bandwidth" if direction is Direction.HIGHER else "tcp_latency"
-    return [
-        Measurement(
-            name=called,
-            value=getattr(one, name),
-            unit=unit,
-            direction=direction,
-            at={"nodes": ",".join(pair)},
-        )
-        for pair, one in found.figures.items()
-    ]
 
 
 def said(culprit: Culprit) -> str:

@@ -89,6 +89,12 @@ def test_two_slow_nodes_are_both_named() -> None:
     assert {name for _, name, _ in found(matrix(nodes, slow))} == {"gpu02", "gpu07"}
 
 
+def test_half_of_the_nodes_may_be_slow() -> None:
+    nodes = names(4)
+    slow = with_node(nodes, "gpu01", 20.0) | with_node(nodes, "gpu03", 20.0)
+    assert {name for _, name, _ in found(matrix(nodes, slow))} == {"gpu01", "gpu03"}
+
+
 def test_node_that_was_lucky_with_one_partner_is_likely() -> None:
     nodes = names(8)
     slow = with_node(nodes, "gpu04", 20.0)
@@ -96,8 +102,10 @@ def test_node_that_was_lucky_with_one_partner_is_likely() -> None:
     assert found(matrix(nodes, slow)) == [(CulpritKind.NODE, "gpu04", Certainty.LIKELY)]
 
 
-def test_where_all_pairs_fail_nobody_stands_out() -> None:
-    values = [PairValue(pair, None) for pair in combinations(names(3), 2)]
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 8, 16])
+def test_where_all_pairs_fail_nobody_stands_out(count: int) -> None:
+    """A switch that is off must not condemn whichever node comes first."""
+    values = [PairValue(pair, None) for pair in combinations(names(count), 2)]
     assert {kind for kind, _, _ in found(values)} == {CulpritKind.LINK}
     assert {sure for _, _, sure in found(values)} == {Certainty.POSSIBLE}
 

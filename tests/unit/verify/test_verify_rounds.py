@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsite.verify.blame import culprits, told
+from hpcsite.verify.results import CulpritKind
 from hpcsite.verify.rounds import Pair, rounds_of
 
 NODES = st.integers(0, 40).map(lambda count: [f"gpu{n:02}" for n in range(1, count + 1)])
@@ -74,28 +75,34 @@ def test_one_bad_node_is_named_and_no_other(count: int, data: st.DataObject) -> 
     nodes = [f"n{number}" for number in range(count)]
     bad = data.draw(st.sampled_from(nodes))
     wrong, good = faults(nodes, {bad})
-    expected = {bad: sorted(set(nodes) - {bad})}
-    assert culprits(wrong, good) == expected
-    (said,) = told(wrong, good)
-    assert said.startswith(f"{bad} fails with each of its {count - 1} partners")
+    assert blamed_nodes(wrong, good) == [bad]
+    (said,) = told(wrong, culprits(wrong, good))
+    assert said.startswith(f"{bad} fails with {count - 1} partners")
+    assert said.endswith(": no traffic")
+
+
+def blamed_nodes(wrong: dict[Pair, str], good: list[Pair]) -> list[str]:
+    return [one.name for one in culprits(wrong, good) if one.kind is CulpritKind.NODE]
 
 
 def test_a_bad_link_between_good_nodes_blames_neither() -> None:
     _, good = faults(["a", "b", "c"], set())
     wrong = {("a", "b"): "slow"}
     good.remove(("a", "b"))
-    assert culprits(wrong, good) == {}
-    assert told(wrong, good) == ["between a and b: slow"]
+    blamed = culprits(wrong, good)
+    assert [(one.kind, one.name) for one in blamed] == [(CulpritKind.LINK, "a - b")]
+    assert told(wrong, blamed) == ["between a and b: slow"]
 
 
 def test_two_bad_nodes_are_both_named() -> None:
     wrong, good = faults(["a", "b", "c", "d"], {"a", "b"})
-    assert set(culprits(wrong, good)) == {"a", "b"}
+    assert set(blamed_nodes(wrong, good)) == {"a", "b"}
+    assert len(told(wrong, culprits(wrong, good))) == 2
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
 def test_where_all_fail_no_node_stands_out(count: int) -> None:
     nodes = [f"n{number}" for number in range(count)]
     wrong, good = faults(nodes, set(nodes))
-    assert culprits(wrong, good) == {}
-    assert len(told(wrong, good)) == len(wrong)
+    assert blamed_nodes(wrong, good) == []
+    assert len(told(wrong, culprits(wrong, good))) == len(wrong)

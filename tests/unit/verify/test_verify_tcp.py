@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsite.site.model import Site
+from hpcsite.site.model import NodeGroup, Site
+from hpcsite.verify.cluster import Cluster
 from hpcsite.verify.parsers import UnreadableError
 from hpcsite.verify.parsers.tcp_pair import TcpPair, read_tcp_pair
 from hpcsite.verify.results import Certainty, CulpritKind, Result
@@ -179,6 +180,34 @@ def test_late_answers_are_a_fault_of_their_own(verdict: Callable[..., Result]) -
     assert verdict(late, late, check=TCP_BW).status == "PASS"
     result = verdict(late, late, check=TCP_LAT)
     assert result.culprits[0].name == "gpu02"
+
+
+def test_late_pair_is_tried_again_too(verdict: Callable[..., Result]) -> None:
+    late = of_node("gpu02", figures(latency=900.0))
+    assert verdict(late, {}, check=TCP_LAT).status == "PASS"
+
+
+def test_dead_fabric_condemns_no_node(verdict: Callable[..., Result]) -> None:
+    dead: Said = {frozenset(pair): {"error": "timed out"} for pair in combinations(NODES, 2)}
+    result = verdict(dead, dead)
+    assert result.status == "FAIL"
+    assert {one.kind for one in result.culprits} == {CulpritKind.LINK}
+    assert {one.certainty for one in result.culprits} == {Certainty.POSSIBLE}
+
+
+def test_slower_group_is_held_against_itself(
+    verdict: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes with 25 Gb/s beside nodes with 100 Gb/s are as they should be."""
+
+    def group(_: Cluster, node: str) -> tuple[str, NodeGroup]:
+        return ("slow" if node in NODES[2:] else "fast", NodeGroup())
+
+    slower: Said = of_node("gpu03", figures(23.0, 23.0)) | of_node("gpu04", figures(23.0, 23.0))
+    assert verdict(slower, slower).status == "FAIL"
+    monkeypatch.setattr(Cluster, "group_of", group)
+    result = verdict(slower, slower)
+    assert (result.status, result.culprits) == ("PASS", ())
 
 
 def test_command_is_one_that_a_person_could_paste(verdict: Callable[..., Result]) -> None:
